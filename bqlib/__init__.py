@@ -1,0 +1,34 @@
+"""Convergence of herding, Bayesian quadrature and their relatives.
+
+The names below load their modules when they are first used, so that importing bqlib is cheap.
+"""
+
+from importlib import import_module
+from importlib.metadata import version
+
+__version__ = version("bqlib")
+
+_PUBLIC = {
+    "Candidates": "bqlib.candidates",
+    "Design": "bqlib.designs.design",
+    "Embedding": "bqlib.embeddings",
+    "ExponentiatedQuadratic": "bqlib.kernels",
+    "GaussianMixture": "bqlib.targets",
+    "embed": "bqlib.embeddings",
+    "herding": "bqlib.designs.herding",
+    "iid": "bqlib.designs.iid",
+    "open_results": "bqlib.store",
+    "sbq": "bqlib.designs.sbq",
+}
+
+__all__ = sorted(_PUBLIC)
+
+
+def __getattr__(name):
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'bqlib' has no attribute {name!r}")
+    return getattr(import_module(_PUBLIC[name]), name)
+
+
+def __dir__():
+    return sorted([*globals(), *_PUBLIC])

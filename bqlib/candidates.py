@@ -1,0 +1,73 @@
+"""Candidates: the pools from which designs pick their points."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bqlib.targets import GaussianMixture
+
+SOURCES = ("target", "inflated", "box")
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """How to draw a pool of candidate points.
+
+    Parameters
+    ----------
+    size : int
+        Number of candidates M.
+    source : {"target", "inflated", "box"}
+        ``"target"``: independent draws from the target. ``"inflated"``: from the target with
+        every covariance multiplied by `inflation`, which covers its tails. ``"box"``: uniform on
+        `box`.
+    inflation : float
+        Factor on the covariances, for ``source="inflated"``.
+    box : sequence of (float, float), optional
+        Lower and upper end of each coordinate, for ``source="box"``.
+    fresh : bool
+        False: one pool for the whole design. True: a new pool at each step. A design by
+        Newton basis then costs O(M n^2) a step instead of O(M n).
+
+    Raises
+    ------
+    ValueError
+        If a value is out of its range.
+    """
+
+    size: int = 10_000
+    source: str = "target"
+    inflation: float = 2.0
+    box: tuple | None = None
+    fresh: bool = False
+
+    def __post_init__(self):
+        if self.size < 1:
+            raise ValueError(f"size is {self.size}; a pool needs at least 1 candidate")
+        if self.source not in SOURCES:
+            raise ValueError(f"source is {self.source!r}; it must be one of {', '.join(SOURCES)}")
+        if not (np.isfinite(self.inflation) and self.inflation > 0):
+            raise ValueError(f"inflation is {self.inflation}; it must be finite and positive")
+        if (self.box is not None) != (self.source == "box"):
+            raise ValueError('box goes with source "box", and only with it')
+        if self.box is not None:
+            box = np.array(self.box, dtype=float)
+            if box.ndim != 2 or box.shape[1] != 2 or not np.isfinite(box).all():
+                raise ValueError("box must hold a lower and an upper end for each coordinate")
+            if (box[:, 0] >= box[:, 1]).any():
+                raise ValueError("box has a lower end that is not below its upper end")
+
+    def draw(self, target, rng):
+        """One pool for `target` from the Generator `rng`, shape (size, d)."""
+        if self.source == "box":
+            lower, upper = np.array(self.box, dtype=float).T
+            if len(lower) != target.dim:
+                raise ValueError(
+                    f"box has {len(lower)} coordinates, the target has dimension {target.dim}"
+                )
+            return rng.uniform(lower, upper, size=(self.size, target.dim))
+        if self.source == "inflated":
+            target = GaussianMixture(
+                target.weights, target.means, self.inflation * target.covariances
+            )
+        return target.sample(self.size, rng)

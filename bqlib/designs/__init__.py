@@ -1,0 +1,1 @@
+"""Design rules: ordered point sequences for a (kernel, target) pair."""

@@ -1,0 +1,62 @@
+"""Kernel herding."""
+
+import numpy as np
+
+from bqlib.candidates import Candidates
+from bqlib.designs.design import Design, checked_request
+from bqlib.weights import uniform
+
+
+def herding(target, kernel, n, *, rng, candidates=Candidates(), initial=None):  # noqa: B008
+    """Kernel herding: each point is the best next one for equal weights.
+
+    Point n + 1 maximises z(x) - sum_m k(x, x_m) / (n + 1) - k(x, x) / (2 (n + 1)), which
+    minimises the MMD of n + 1 equally weighted points. A candidate may be picked more than once.
+
+    Parameters
+    ----------
+    target, kernel
+        The pair; it must have an embedding.
+    n : int
+        Number of points.
+    rng : numpy.random.Generator or int
+    candidates : Candidates or array_like, shape (M, d)
+        How to draw the pool, or the pool itself.
+    initial : array_like, shape (m, d), optional
+        Points to start from; they count among the n.
+
+    Returns
+    -------
+    Design
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is wrong.
+
+    Notes
+    -----
+    O(M) time a step, O(M n) with fresh candidates. The MMD is O(n^-1/2) in general, and O(1/n)
+    in finite dimension.
+
+    References
+    ----------
+    Chen, Welling and Smola, "Super-samples from kernel herding", UAI 2010. The k(x, x) term
+    matters for kernels whose diagonal is not constant.
+    """
+    request = checked_request(target, kernel, n, rng, candidates, initial)
+    points = np.empty((n, target.dim))
+    points[: len(request.initial)] = request.initial
+    pool = request.pool
+    if pool is not None:
+        mean, diagonal = request.embedding.kernel_mean(pool), kernel.diagonal(pool)
+        visits = kernel(request.initial, pool).sum(axis=0)
+    for m in range(len(request.initial), n):
+        if request.pool is None:
+            pool = request.fresh_pool()
+            mean, diagonal = request.embedding.kernel_mean(pool), kernel.diagonal(pool)
+            visits = kernel(points[:m], pool).sum(axis=0)
+        points[m] = pool[np.argmax(mean - (visits + 0.5 * diagonal) / (m + 1))]
+        if request.pool is not None:
+            visits += kernel(points[m : m + 1], pool)[0]
+    return Design(request.embedding, points, uniform)
