@@ -1,7 +1,8 @@
 """Weight rules: which weights go with given points.
 
-A rule is a function(embedding, points) -> PrefixWeights: it gives the weights of every prefix of an ordered sequence of points at once, as a lower
-triangular matrix whose row n - 1 holds the weights of the first n points.
+A rule is a function(embedding, points) -> PrefixWeights. It gives the weights of every prefix of
+an ordered sequence of points at once, as a lower triangular matrix whose row n - 1 holds the
+weights of the first n points.
 """
 
 from dataclasses import dataclass

@@ -39,8 +39,8 @@ def newton_greedy(request, score):
     stop = ""
     if len(points) < request.n:
         stop = (
-            f"design stops at n = {len(points)}: the next pivot is below {PIVOT_TOLERANCE:g} of the "
-            "kernel's height"
+            f"design stops at n = {len(points)}: the next pivot is below {PIVOT_TOLERANCE:g} "
+            "of the kernel's height"
         )
     return Design(request.embedding, points, bq, stop)
 
