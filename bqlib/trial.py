@@ -1,0 +1,92 @@
+"""Trials: one cell at one seed, from the names in its spec to curves."""
+
+import time
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from bqlib import registry
+from bqlib.discrepancy import mmd2_of_prefixes
+from bqlib.streams import stream
+from bqlib.weights import first_occurrence
+
+
+def run(spec, seed):
+    """Run one trial.
+
+    Parameters
+    ----------
+    spec : bqlib.experiment.Spec
+    seed : int
+
+    Returns
+    -------
+    curves : dict of ndarray
+        See :func:`trial`.
+    seconds : float
+        Wall time of the computation.
+    """
+    target, kernel = spec.build()
+    design = registry.find("design", spec.design)
+    rule = registry.find("weights", spec.weights)
+    # One thread: workers share the machine, and one row's work is bound by memory.
+    with threadpool_limits(1):
+        start = time.perf_counter()
+        curves = trial(target, kernel, design, rule, spec.candidates, spec.n, seed)
+        return curves, time.perf_counter() - start
+
+
+def trial(target, kernel, design, rule, candidates, n, seed):
+    """Pick points, weigh every prefix, and measure.
+
+    Parameters
+    ----------
+    target, kernel
+        The pair.
+    design, rule : callable
+        A function of :mod:`bqlib.designs` and one of :mod:`bqlib.weights`.
+    candidates : Candidates
+        A fixed pool is the same for all algorithms at one seed, and so are fresh ones.
+    n : int
+    seed : int
+
+    Returns
+    -------
+    dict of ndarray
+        ``mmd``, ``weight_sum``, ``weight_l1``, ``min_weight``, ``duplicates``, ``weights`` of
+        shape (n,) and ``points`` (n, d), NaN past the rank that was reached; ``rank_reached``, a
+        float; ``reason``, empty or why the curves end before n.
+    """
+    pool_rng = stream("candidates", seed)
+    pool = candidates if candidates.fresh else candidates.draw(target, pool_rng)
+    design_rng = pool_rng if candidates.fresh else stream(f"design/{design.__name__}", seed)
+    made = design(target, kernel, n, rng=design_rng, candidates=pool)
+    weights = rule(made.embedding, made.points)
+    rank = len(weights.matrix)
+    points = made.points[:rank]
+    repeats = first_occurrence(points) != np.arange(rank)
+    mmd2 = mmd2_of_prefixes(made.embedding, points, weights.matrix)
+    reasons = [made.stop, weights.stop]
+    if np.isnan(mmd2).any():
+        reasons.append(f"mmd is below the floor of float64 from n = {np.isnan(mmd2).argmax() + 1}")
+    # Beyond the diagonal there are no weights, and zero must not pass for the smallest.
+    smallest = np.where(np.tri(rank, dtype=bool), weights.matrix, np.inf).min(axis=1)
+    curves = {
+        "mmd": np.sqrt(mmd2),
+        "weight_sum": weights.matrix.sum(axis=1),
+        "weight_l1": np.abs(weights.matrix).sum(axis=1),
+        "min_weight": smallest,
+        "duplicates": np.cumsum(repeats).astype(float),
+        "weights": weights.matrix[-1],
+        "points": points,
+    }
+    padded = {name: _padded(values, n) for name, values in curves.items()}
+    return padded | {
+        "rank_reached": float(rank),
+        "reason": "; ".join(reason for reason in reasons if reason),
+    }
+
+
+def _padded(values, n):
+    padding = np.full((n - len(values), *values.shape[1:]), np.nan)
+    return np.concatenate([values, padding])
