@@ -1,0 +1,108 @@
+"""What all figures share: colours, lines and how they are written."""
+
+import io
+from pathlib import Path
+
+from matplotlib import rc_context
+
+WIDTH = 9.0  # inches; at 100 dots an inch, the width of a README
+RC = {
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "axes.labelsize": 10,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "font.size": 9.5,
+    "grid.color": "#e4e4e4",
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "lines.linewidth": 1.7,
+    "lines.markersize": 5,
+    "savefig.dpi": 200,
+    "svg.hashsalt": "bqlib",
+    "xtick.labelsize": 9,
+    "ytick.labelsize": 9,
+}
+
+# Hues of Okabe and Ito, which colour-blind people can tell apart; dashes and markers say the same
+# to those who print in grey. The paper's algorithms look the same in every figure.
+_KNOWN = {
+    "iid": {"color": "#56B4E9", "linestyle": "-", "marker": "o"},
+    "herding": {"color": "#D55E00", "linestyle": (0, (5, 1.5)), "marker": "s"},
+    "herding_bq": {"color": "#009E73", "linestyle": (0, (5, 1.5, 1, 1.5)), "marker": "^"},
+    "sbq": {"color": "#000000", "linestyle": "-", "marker": "D"},
+}
+_COLORS = ["#0072B2", "#CC79A7", "#E69F00", "#7A4F00", "#5D5D5D"]
+_DASHES = [(0, (1, 1)), (0, (8, 2)), "-", (0, (3, 1, 1, 1, 1, 1))]
+_MARKERS = ["v", "P", "X", "<", ">", "*", "h"]
+_NAMES = {
+    "herding_bq": "herding, BQ weights",
+    "iid": "i.i.d.",
+    "iid_bq": "i.i.d., BQ weights",
+    "sbq": "SBQ",
+}
+MARKER = {"markerfacecolor": "white", "markeredgewidth": 1.2}
+
+
+def line_styles(algorithms):
+    """Keywords of ``Axes.plot`` for each algorithm, all different.
+
+    Parameters
+    ----------
+    algorithms : sequence of str
+
+    Returns
+    -------
+    dict
+        Algorithm to {"color", "linestyle", "marker"}.
+    """
+    others = [name for name in algorithms if name not in _KNOWN]
+    drawn = {
+        name: {
+            "color": _COLORS[i % len(_COLORS)],
+            "linestyle": _DASHES[i % len(_DASHES)],
+            "marker": _MARKERS[i % len(_MARKERS)],
+        }
+        for i, name in enumerate(others)
+    }
+    return {name: _KNOWN.get(name) or drawn[name] for name in algorithms}
+
+
+def algorithm_name(algorithm):
+    """An algorithm as people write it: ``"herding_bq"`` is ``"herding, BQ weights"``."""
+    return _NAMES.get(algorithm, algorithm.replace("_", " "))
+
+
+def save(figure, path):
+    """Write a figure, as SVG and as PNG, the same bytes on every run.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+    path : path or sequence of paths
+        One path without a suffix gives both files; otherwise, the files to write, each ending in
+        ``.svg`` or ``.png``. Folders are made.
+
+    Returns
+    -------
+    list of pathlib.Path
+        The files written.
+    """
+    if isinstance(path, str | Path):
+        paths = [Path(f"{path}.svg"), Path(f"{path}.png")]
+    else:
+        paths = [Path(name) for name in path]
+    metadata = {".svg": {"Date": None, "Creator": "bqlib"}, ".png": {"Software": "bqlib"}}
+    unknown = [str(file) for file in paths if file.suffix not in metadata]
+    if unknown:
+        raise ValueError(f"cannot write {', '.join(unknown)}: a figure is a .svg or a .png")
+    for file in paths:
+        buffer = io.BytesIO()
+        with rc_context(RC):
+            figure.savefig(buffer, format=file.suffix[1:], metadata=metadata[file.suffix])
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(buffer.getvalue())
+    return paths

@@ -1,0 +1,56 @@
+"""Curves published by Huszar and Duvenaud (2012), to compare with."""
+
+import json
+from functools import cache
+from importlib.resources import files
+
+import numpy as np
+
+
+@cache
+def _huszar2012():
+    return json.loads(files("bqlib").joinpath("data/huszar2012.json").read_text("utf-8"))
+
+
+def curves(quantity):
+    """The published curves of one quantity.
+
+    Parameters
+    ----------
+    quantity : {"mmd", "weight_sum", "within_model", "out_of_model", "bound"}
+
+    Returns
+    -------
+    dict
+        Algorithm to (n, value), two arrays of one length.
+
+    Examples
+    --------
+    >>> n, mmd = curves("mmd")["sbq"]
+    >>> int(n[-1]), float(mmd[-1])
+    (400, 0.0006732)
+    """
+    algorithms = _huszar2012()["curves"][quantity]["algorithms"]
+    return {
+        name: (np.array(curve["n"]), np.array(curve["value"])) for name, curve in algorithms.items()
+    }
+
+
+def is_the_papers(target, kernel, lengthscale):
+    """Whether a cell of a sweep has the settings of the published curves.
+
+    Parameters
+    ----------
+    target : str
+        Label of the target.
+    kernel : dict
+        Settings of the kernel, as in the sweep: its family, its scale and maybe a shape.
+    lengthscale : float
+    """
+    paper = _huszar2012()
+    return (
+        target == paper["target"]
+        and all(kernel.get(key) == value for key, value in paper["kernel"].items())
+        and kernel.get("shape") is None
+        and lengthscale == paper["lengthscale"]
+    )
