@@ -1,0 +1,831 @@
+"""The sweep as data: one YAML file, checked as a whole, and the cells and seeds it asks for.
+
+:func:`load` reads a sweep file and gives an :class:`Experiment`, or one :class:`SweepError` that
+names every problem with its line. config/README.md says how a sweep is written.
+"""
+
+import hashlib
+import inspect
+import json
+import math
+import re
+from collections import defaultdict
+from dataclasses import asdict, dataclass, field
+from difflib import get_close_matches
+from functools import cache, cached_property
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import yaml
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    create_model,
+    model_validator,
+)
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from bqlib import embeddings, registry
+from bqlib.candidates import SOURCES, Candidates
+from bqlib.kernels import checked_cholesky
+
+# Keys of a target file that are words for people, not science.
+FREE_TEXT = ("name", "about", "source", "licence")
+
+
+class SweepError(ValueError):
+    """A sweep file that cannot be run.
+
+    Attributes
+    ----------
+    problems : tuple of str
+        All that is wrong, each as ``path:line: message``; the error's text has one a line.
+    """
+
+    def __init__(self, *problems):
+        super().__init__(*problems)
+        self.problems = problems
+
+    def __str__(self):
+        return "\n".join(self.problems)
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """A design with a weight rule, under the name that results carry."""
+
+    name: str
+    design: str
+    weights: str
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One combination of the sweep, by its labels: the work of one job for each block of seeds."""
+
+    target: str
+    kernel: str
+    lengthscale: float
+    algorithm: str
+
+
+@dataclass(frozen=True)
+class Spec:
+    """All that a worker needs to run any seed of one cell; it pickles.
+
+    Attributes
+    ----------
+    cell : Cell
+    target : dict
+        Content of the target file.
+    kernel : dict
+        Family and parameters of the kernel, without its length-scale.
+    design, weights : str
+        Names in :mod:`bqlib.registry`.
+    candidates : Candidates
+    n : int
+        Largest number of points.
+    fingerprint : str
+        Of the code behind the names above.
+    """
+
+    cell: Cell
+    target: dict
+    kernel: dict
+    design: str
+    weights: str
+    candidates: Candidates
+    n: int
+    fingerprint: str
+
+    def build(self):
+        """The objects (target, kernel)."""
+        return build_target(self.target), build_kernel(self.kernel, self.cell.lengthscale)
+
+    @cached_property
+    def digest(self):
+        """16 hexadecimal digits that change exactly when the science of the cell changes.
+
+        Labels, free text, the seeds and the way the sweep was written leave it as it is.
+        """
+        science = {
+            "target": _plain({k: v for k, v in self.target.items() if k not in FREE_TEXT}),
+            "kernel": _plain(self.kernel),
+            "lengthscale": self.cell.lengthscale,
+            "design": self.design,
+            "weights": self.weights,
+            "candidates": asdict(self.candidates),
+            "n": self.n,
+            "code": self.fingerprint,
+        }
+        text = json.dumps(science, sort_keys=True, allow_nan=False)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A checked sweep.
+
+    Attributes
+    ----------
+    name, title : str
+    targets : dict
+        Label to the content of the target file.
+    kernels : dict
+        Label to family and parameters, defaults filled in.
+    lengthscales : tuple of float
+        To 12 significant digits, in the order given.
+    algorithms : tuple of Algorithm
+    candidates : Candidates
+    n : int
+        Largest number of points.
+    seeds : int
+        Number of replications: seeds 0 to seeds - 1.
+    seeds_per_job : int
+    rate_windows : tuple of (int, int)
+        First and last number of points of each window in which rates are fitted.
+    """
+
+    name: str
+    title: str
+    targets: dict
+    kernels: dict
+    lengthscales: tuple
+    algorithms: tuple
+    candidates: Candidates
+    n: int
+    seeds: int
+    seeds_per_job: int
+    rate_windows: tuple
+
+    def cells(self):
+        """All cells, the algorithm varying fastest."""
+        names = [algorithm.name for algorithm in self.algorithms]
+        return [
+            Cell(*labels)
+            for labels in product(self.targets, self.kernels, self.lengthscales, names)
+        ]
+
+    def blocks(self):
+        """First and last seed of each job of a cell; only the last block may be short.
+
+        More seeds keep the full blocks as they are, so that finished jobs stay finished.
+        """
+        return [
+            (first, min(first + self.seeds_per_job, self.seeds) - 1)
+            for first in range(0, self.seeds, self.seeds_per_job)
+        ]
+
+    def spec(self, cell):
+        """What a worker needs for `cell`."""
+        algorithm = self._algorithms[cell.algorithm]
+        return Spec(
+            cell,
+            self.targets[cell.target],
+            self.kernels[cell.kernel],
+            algorithm.design,
+            algorithm.weights,
+            self.candidates,
+            self.n,
+            self._fingerprints[cell.target, cell.kernel, cell.algorithm],
+        )
+
+    def canonical(self):
+        """The whole sweep as strict JSON would hold it; equal sweeps give equal dicts."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "targets": _plain(self.targets),
+            "kernels": _plain(self.kernels),
+            "lengthscales": list(self.lengthscales),
+            "algorithms": [asdict(algorithm) for algorithm in self.algorithms],
+            "candidates": json.loads(json.dumps(asdict(self.candidates))),
+            "n": self.n,
+            "seeds": self.seeds,
+            "seeds_per_job": self.seeds_per_job,
+            "rate_windows": [list(window) for window in self.rate_windows],
+        }
+
+    @cached_property
+    def _algorithms(self):
+        return {algorithm.name: algorithm for algorithm in self.algorithms}
+
+    @cached_property
+    def _fingerprints(self):
+        return {
+            (target, kernel, algorithm.name): code_fingerprint(
+                self.targets[target]["family"],
+                self.kernels[kernel]["family"],
+                algorithm.design,
+                algorithm.weights,
+            )
+            for target, kernel, algorithm in product(self.targets, self.kernels, self.algorithms)
+        }
+
+
+def piece_name(cell, block):
+    """Path of the file that holds one block of seeds of a cell, below the folder of pieces.
+
+    Examples
+    --------
+    >>> piece_name(Cell("chen2010_mixture", "eq", 0.5, "sbq"), (0, 9))
+    'chen2010_mixture/eq/0.5/sbq/seeds-0-9.zarr.zip'
+    """
+    first, last = block
+    return (
+        f"{cell.target}/{cell.kernel}/{cell.lengthscale:.12g}/{cell.algorithm}/"
+        f"seeds-{first}-{last}.zarr.zip"
+    )
+
+
+def build_target(content):
+    """The target that the content of a target file describes."""
+    family = registry.find("target", content["family"])
+    return family(**{k: v for k, v in content.items() if k not in ("family", *FREE_TEXT)})
+
+
+def build_kernel(parameters, lengthscale):
+    """The kernel of these parameters (family, shape and others) at one length-scale."""
+    family = registry.find("kernel", parameters["family"])
+    others = {k: v for k, v in parameters.items() if k not in ("family", "shape")}
+    if "lengthscale" not in inspect.signature(family).parameters:
+        return family(**others)
+    shape = np.array(parameters.get("shape", 1.0), dtype=float)
+    if shape.ndim == 2:
+        return family(covariance=lengthscale**2 * shape, **others)
+    return family(lengthscale=lengthscale * shape, **others)
+
+
+@cache
+def code_fingerprint(target_family, kernel_family, design, weights):
+    """Fingerprint of the code that one algorithm runs on one pair of families."""
+    from bqlib.fingerprint import fingerprint
+
+    target_type = registry.find("target", target_family)
+    kernel_type = registry.find("kernel", kernel_family)
+    return fingerprint(
+        registry.find("design", design),
+        registry.find("weights", weights),
+        kernel_type,
+        target_type,
+        embeddings.find(kernel_type, target_type),
+        Candidates,
+    )
+
+
+def load(path, shelf=None):
+    """Read and check a sweep file.
+
+    Parameters
+    ----------
+    path : str or Path
+        The YAML file.
+    shelf : str or Path, optional
+        Folder of the targets that a sweep may call by name: ``targets/`` beside the file.
+
+    Returns
+    -------
+    Experiment
+
+    Raises
+    ------
+    SweepError
+        With everything that is wrong.
+    """
+    path = Path(path)
+    tree, lines, problems = _read_yaml(path)
+    reading = _Reading(path.parent, path.parent / "targets" if shelf is None else Path(shelf))
+    try:
+        sweep = _Sweep.model_validate(tree, context=reading)
+    except ValidationError as error:
+        problems += [(e["loc"], e["ctx"]["message"]) for e in error.errors(include_url=False)]
+    if problems:
+        located = sorted({(_line(lines, loc), f"{_where(loc)}{text}") for loc, text in problems})
+        raise SweepError(*[f"{path}:{line}: {text}" for line, text in located])
+    return Experiment(
+        name=sweep.name,
+        title=sweep.title or sweep.name,
+        targets={label: content for label, content, _ in sweep.targets},
+        kernels=sweep.kernels,
+        lengthscales=tuple(sweep.lengthscales),
+        algorithms=tuple(sweep.algorithms),
+        candidates=sweep.candidates,
+        n=sweep.n,
+        seeds=sweep.seeds,
+        seeds_per_job=sweep.seeds_per_job,
+        rate_windows=tuple(sweep.rate_windows),
+    )
+
+
+# --- The grammar of a sweep file -----------------------------------------------------------------
+
+
+@dataclass
+class _Reading:
+    """What is known while a file is checked from top to bottom."""
+
+    folder: Path
+    shelf: Path
+    targets: dict = field(default_factory=dict)
+    lengthscales: list = field(default_factory=list)
+    seen: dict = field(default_factory=lambda: defaultdict(set))
+
+    def new(self, key, value):
+        """`value`, or a ValueError if it stands under `key` already."""
+        if value in self.seen[key]:
+            raise ValueError(f"{_shown(value)} stands here twice")
+        self.seen[key].add(value)
+        return value
+
+
+class _Keys(BaseModel):
+    """A mapping with known keys, whose problems are told in our own words."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _reword(cls, value, handler):
+        try:
+            return handler(value)
+        except ValidationError as error:
+            _fail(*[(e["loc"], _words(e, cls)) for e in error.errors(include_url=False)])
+
+
+def _fail(*problems):
+    """Raise all problems, each (location, message), as pydantic collects them."""
+    details = [
+        InitErrorDetails(
+            type=PydanticCustomError("sweep", "{message}", {"message": message}),
+            loc=loc,
+            input=None,
+        )
+        for loc, message in problems
+    ]
+    raise ValidationError.from_exception_data("sweep", details)
+
+
+_EXPECTED = {
+    "bool_type": "true or false",
+    "dict_type": "a mapping, such as {key: value}",
+    "float_type": "a number",
+    "int_type": "a whole number without point or exponent",
+    "list_type": "a list, such as [first, second]",
+    "model_type": "a mapping, such as {key: value}",
+    "string_type": "a text",
+}
+
+
+def _words(error, model):
+    kind = error["type"]
+    if kind == "sweep":
+        return error["ctx"]["message"]
+    if kind == "value_error":
+        return str(error["ctx"]["error"])
+    if kind == "missing":
+        about = model.model_fields[error["loc"][-1]].description
+        return f"missing; it must be {about}" if about else "missing, and it has no default"
+    if kind == "extra_forbidden":
+        return _unknown("key", error["loc"][-1], model.model_fields)
+    if kind == "too_short":
+        return "must not be empty"
+    return f"must be {_EXPECTED[kind]}, not {_shown(error['input'])}"
+
+
+def _unknown(kind, name, allowed, also=""):
+    near = get_close_matches(name.lower(), allowed, n=1)
+    hint = f'; did you mean "{near[0]}"?' if near else "."
+    return f'unknown {kind} "{name}"{hint} Allowed: {", ".join(allowed) or "none"}{also}'
+
+
+def _shown(value):
+    if value is None:
+        return "empty"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return f'the text "{value}"'
+    if isinstance(value, dict):
+        return "a mapping"
+    return "a list" if isinstance(value, list) else f"{value!r}"
+
+
+def _label(value):
+    if not re.fullmatch("[a-z][a-z0-9_]*", value):
+        raise ValueError(
+            f'"{value}" is no label: use lower-case letters, digits and _, a letter first'
+        )
+    return value
+
+
+def _count(value):
+    if value < 1:
+        raise ValueError(f"must be at least 1, not {value}")
+    return value
+
+
+def _positive(value):
+    if not (math.isfinite(value) and value > 0):
+        raise ValueError(f"must be a finite positive number, not {value!r}")
+    return value
+
+
+def _one_of(kind, allowed):
+    def check(value):
+        if value not in allowed:
+            raise ValueError(_unknown(kind, value, allowed))
+        return value
+
+    return AfterValidator(check)
+
+
+_Label = Annotated[str, AfterValidator(_label)]
+_Count = Annotated[int, AfterValidator(_count)]
+_Positive = Annotated[float, AfterValidator(_positive)]
+
+
+def _dimensions(value):
+    """Shape of nested lists of numbers, or a ValueError that says why they are no array."""
+    if not isinstance(value, list):
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ValueError(f"must hold numbers and nothing else; it holds {_shown(value)}")
+        return ()
+    shapes = {_dimensions(item) for item in value}
+    if len(shapes) > 1:
+        raise ValueError("its rows must have equal lengths")
+    return (len(value), *shapes.pop()) if shapes else (0,)
+
+
+def _array(value):
+    if not isinstance(value, list):
+        raise ValueError(f"must be a list of numbers, not {_shown(value)}")
+    _dimensions(value)
+    return value
+
+
+def _anything(value):
+    return _array(value) if isinstance(value, list | dict) else value
+
+
+def _field_types(function, omit=()):
+    """Pydantic's field definitions for the parameters of a function or class."""
+    plain = {kind: kind for kind in (bool, float, int, str)}
+    plain[np.ndarray] = Annotated[Any, AfterValidator(_array)]
+    fields = {}
+    for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
+        if name not in omit:
+            required = parameter.default is inspect.Parameter.empty
+            kind = plain.get(parameter.annotation, Annotated[Any, AfterValidator(_anything)])
+            fields[name] = (kind, ... if required else parameter.default)
+    return fields
+
+
+def _family(kind, content):
+    """The class that ``family`` names in the content of a kernel or target."""
+    families = registry.PLACES[kind]
+    name = content.get("family")
+    if not isinstance(name, str):
+        problem = f"must be a text, not {_shown(name)}." if "family" in content else "missing."
+        _fail((("family",), f"{problem} Allowed: {', '.join(families)}"))
+    if name not in families:
+        _fail((("family",), _unknown(f"{kind} family", name, families)))
+    return registry.find(kind, name)
+
+
+def _shape(value):
+    if value is None:
+        return value
+    dimensions = _dimensions(_array(value))
+    if len(dimensions) == 2:
+        checked_cholesky(np.array(value, dtype=float), "shape")
+    elif len(dimensions) != 1 or not all(math.isfinite(v) and v > 0 for v in value):
+        raise ValueError("must be a list of finite positive numbers or a square matrix")
+    return value
+
+
+@cache
+def _kernel_keys(family):
+    fields = _field_types(family, omit=("lengthscale", "covariance"))
+    if "lengthscale" in inspect.signature(family).parameters:
+        fields["shape"] = (Annotated[Any, AfterValidator(_shape)], None)
+    return create_model("Kernel", __base__=_Keys, family=(str, ...), **fields)
+
+
+@cache
+def _target_keys(family):
+    text = {name: (str, "") for name in FREE_TEXT}
+    return create_model("Target", __base__=_Keys, family=(str, ...), **_field_types(family), **text)
+
+
+def _kernel(content, info: ValidationInfo):
+    family = _family("kernel", content)
+    for key in ("lengthscale", "covariance"):
+        if key in content:
+            _fail(((key,), 'give it in the key "lengthscales" of the sweep, times a "shape" here'))
+    parameters = _kernel_keys(family).model_validate(content).model_dump()
+    if parameters.get("shape", ...) is None:
+        del parameters["shape"]
+    reading = info.context
+    takes = inspect.signature(family).parameters
+    if np.ndim(parameters.get("shape")) == 2 and "covariance" not in takes:
+        _fail((("shape",), f"{content['family']} takes a list of numbers, not a full matrix"))
+    if "lengthscale" not in takes and any(scale != 1 for scale in reading.lengthscales):
+        raise ValueError(f"{content['family']} has no length-scale: sweep it at lengthscales: [1]")
+    for lengthscale in reading.lengthscales or [1.0]:
+        try:
+            kernel = build_kernel(parameters, lengthscale)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"at length-scale {lengthscale:.12g}: {error}") from None
+    problems = []
+    for label, target in reading.targets.items():
+        try:
+            embeddings.find(family, type(target))
+        except TypeError as error:
+            problems.append(((), str(error)))
+            continue
+        if kernel.dim not in (None, target.dim):
+            problems.append(
+                ((), f"has dimension {kernel.dim}, but target {label} has dimension {target.dim}")
+            )
+    if problems:
+        _fail(*problems)
+    return parameters
+
+
+def _target(name, info: ValidationInfo):
+    """(label, content, object) of a target, by name or by path."""
+    reading = info.context
+    if name.endswith(".json"):
+        path = reading.folder / name
+        if not path.is_file():
+            raise ValueError(f"there is no file {path}")
+    else:
+        path = reading.shelf / f"{name}.json"
+        on_shelf = sorted(p.stem for p in reading.shelf.glob("*.json"))
+        if name not in on_shelf:
+            also = f" (files of {reading.shelf}), or the path of a .json file"
+            raise ValueError(_unknown("target", name, on_shelf, also))
+    reading.new("targets", _label(path.stem))
+    content = _read_json(path)
+    try:
+        content = _target_keys(_family("target", content)).model_validate(content).model_dump()
+        target = build_target(content)
+    except ValidationError as error:
+        _fail(
+            *[
+                ((), f"{path}: {_where(e['loc'])}{e['ctx']['message']}")
+                for e in error.errors(include_url=False)
+            ]
+        )
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{path}: {error}") from None
+    reading.targets[path.stem] = target
+    return path.stem, {k: v for k, v in content.items() if k not in FREE_TEXT or v}, target
+
+
+def _read_json(path):
+    def unique(pairs):
+        for key, _ in pairs:
+            if sum(key == other for other, _ in pairs) > 1:
+                raise ValueError(f'key "{key}" stands twice')
+        return dict(pairs)
+
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=unique)
+    except json.JSONDecodeError as error:
+        raise ValueError(
+            f"{path} is not JSON: line {error.lineno}, column {error.colno}: {error.msg}"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path} cannot be read: {error}") from None
+    if not isinstance(content, dict):
+        raise ValueError(f"{path} must hold one JSON object, not {_shown(content)}")
+    return content
+
+
+def _lengthscale(value, info: ValidationInfo):
+    value = info.context.new("lengthscales", float(f"{value:.12g}"))
+    info.context.lengthscales.append(value)
+    return value
+
+
+class _AlgorithmKeys(_Keys):
+    name: _Label
+    design: Annotated[str, _one_of("design", registry.PLACES["design"])]
+    weights: Annotated[str, _one_of("weight rule", registry.PLACES["weights"])]
+
+
+def _algorithm(value, info: ValidationInfo):
+    if isinstance(value, str):
+        if value not in registry.ALGORITHMS:
+            also = ", or {name: ..., design: ..., weights: ...}"
+            raise ValueError(_unknown("algorithm", value, registry.ALGORITHMS, also))
+        algorithm = Algorithm(value, *registry.ALGORITHMS[value])
+    elif isinstance(value, dict):
+        algorithm = Algorithm(**_AlgorithmKeys.model_validate(value).model_dump())
+        known = registry.ALGORITHMS.get(algorithm.name)
+        if known not in (None, (algorithm.design, algorithm.weights)):
+            raise ValueError(
+                f'"{algorithm.name}" is the name of design {known[0]} with weights {known[1]}; '
+                "choose another name"
+            )
+    else:
+        raise ValueError(
+            "must be the name of an algorithm or {name: ..., design: ..., weights: ...}, "
+            f"not {_shown(value)}"
+        )
+    info.context.new("algorithms", algorithm.name)
+    return algorithm
+
+
+_CandidatesKeys = create_model(
+    "Candidates",
+    __base__=_Keys,
+    **_field_types(Candidates)
+    | {
+        "size": (_Count, Candidates.size),
+        "source": (Annotated[str, _one_of("source", SOURCES)], Candidates.source),
+        "inflation": (_Positive, Candidates.inflation),
+    },
+)
+
+
+def _candidates(content, info: ValidationInfo):
+    values = _CandidatesKeys.model_validate(content).model_dump(exclude_unset=True)
+    if "inflation" in values and values.get("source") != "inflated":
+        _fail((("inflation",), 'goes with source "inflated", and only with it'))
+    if values.get("box"):
+        values["box"] = tuple(tuple(float(end) for end in ends) for ends in values["box"])
+    candidates = Candidates(**values)
+    dims = {label: target.dim for label, target in info.context.targets.items()}
+    wrong = [
+        (("box",), f"has {len(candidates.box)} coordinates, but target {label} has dimension {dim}")
+        for label, dim in dims.items()
+        if candidates.box is not None and len(candidates.box) != dim
+    ]
+    if wrong:
+        _fail(*wrong)
+    return candidates
+
+
+def _points(value, info: ValidationInfo):
+    candidates = info.data.get("candidates")
+    if candidates is not None and value > candidates.size:
+        raise ValueError(f"must be at most the {candidates.size} candidates, not {value}")
+    return value
+
+
+def _window(value, info: ValidationInfo):
+    if len(value) != 2 or not 1 <= value[0] < value[1]:
+        raise ValueError(f"must be [first, last] with 1 <= first < last, not {value}")
+    n = info.data.get("n", math.inf)
+    if value[1] > n:
+        raise ValueError(f"must end at n = {n} or before, not at {value[1]}")
+    return info.context.new("rate_windows", tuple(value))
+
+
+class _Sweep(_Keys):
+    """The keys of a sweep file, in the order in which they are checked."""
+
+    name: _Label = Field(description="a label; results land in results/<name>")
+    title: str = ""
+    targets: list[Annotated[str, AfterValidator(_target)]] = Field(
+        min_length=1, description="a list of targets, by name or by path"
+    )
+    lengthscales: list[Annotated[_Positive, AfterValidator(_lengthscale)]] = Field(
+        min_length=1, description="a list of positive numbers"
+    )
+    kernels: dict[_Label, Annotated[dict[str, Any], AfterValidator(_kernel)]] = Field(
+        min_length=1, description="a mapping from labels to kernels"
+    )
+    algorithms: list[Annotated[Any, BeforeValidator(_algorithm)]] = Field(
+        min_length=1, description="a list of algorithms"
+    )
+    candidates: Annotated[dict[str, Any], AfterValidator(_candidates)] = Field(
+        default={}, validate_default=True
+    )
+    n: Annotated[_Count, AfterValidator(_points)] = Field(
+        description="the largest number of points"
+    )
+    seeds: _Count = Field(description="the number of replications")
+    seeds_per_job: _Count = 10
+    rate_windows: list[Annotated[list[int], AfterValidator(_window)]] = Field(
+        min_length=1, description="a list of [first, last]"
+    )
+
+
+# --- YAML with line numbers ----------------------------------------------------------------------
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML with the plain values of its version 1.2: 1e-3 is a number, 010 is ten, no is a text."""
+
+    yaml_implicit_resolvers: dict = {}  # noqa: RUF012
+
+
+_TAG = "tag:yaml.org,2002:"
+_Loader.add_implicit_resolver(
+    f"{_TAG}null", re.compile(r"^(?:~|null|Null|NULL|)$"), ["~", "n", "N", ""]
+)
+_Loader.add_implicit_resolver(
+    f"{_TAG}bool", re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF")
+)
+_Loader.add_implicit_resolver(f"{_TAG}int", re.compile(r"^[-+]?[0-9]+$"), list("-+0123456789"))
+_Loader.add_implicit_resolver(
+    f"{_TAG}float",
+    re.compile(
+        r"^(?:[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
+        r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$"
+    ),
+    list("-+.0123456789"),
+)
+
+_SCALARS = {
+    f"{_TAG}null": lambda text: None,
+    f"{_TAG}bool": lambda text: text.lower() == "true",
+    f"{_TAG}int": int,
+    f"{_TAG}float": lambda text: float(re.sub(r"\.(?=[iInN])", "", text)),
+    f"{_TAG}str": str,
+}
+
+
+def _read_yaml(path):
+    """Values of the file, the line of each location, and problems as (location, message)."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise SweepError(f"{path}:1: there is no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SweepError(f"{path}:1: cannot be read: {error}") from None
+    try:
+        root = yaml.compose(text, Loader=_Loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        raise SweepError(
+            f"{path}:{mark.line + 1}: column {mark.column + 1}: not YAML: {error.problem}"
+        ) from None
+    if root is None:
+        raise SweepError(f"{path}:1: is empty; it must hold the keys of a sweep")
+    lines, problems = {(): root.start_mark.line + 1}, []
+
+    def value_of(node, loc):
+        if isinstance(node, yaml.ScalarNode):
+            return _SCALARS[node.tag](node.value)
+        if isinstance(node, yaml.SequenceNode):
+            for i, item in enumerate(node.value):
+                lines[*loc, i] = item.start_mark.line + 1
+            return [value_of(item, (*loc, i)) for i, item in enumerate(node.value)]
+        values = {}
+        for key_node, item in node.value:
+            key = key_node.value
+            line = key_node.start_mark.line + 1
+            if key in values:
+                lines[*loc, key, "twice"] = line
+                problems.append(((*loc, key, "twice"), "this key stands twice"))
+                continue
+            lines[*loc, key] = line
+            values[key] = value_of(item, (*loc, key))
+        return values
+
+    tree = value_of(root, ())
+    if not isinstance(tree, dict):
+        raise SweepError(
+            f"{path}:{lines[()]}: must hold the keys of a sweep, such as name: matching, "
+            f"not {_shown(tree)}"
+        )
+    return tree, lines, problems
+
+
+def _line(lines, loc):
+    """Line of a location, or of the nearest one around it."""
+    while loc not in lines:
+        loc = loc[:-1]
+    return lines[loc]
+
+
+def _where(loc):
+    """A location as people write it, such as ``kernels.eq.shape[0]: ``."""
+    words = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in loc]
+    text = "".join(word for word in words if word not in (".[key]", ".twice")).removeprefix(".")
+    return f"{text}: " if text else ""
+
+
+# --- JSON ----------------------------------------------------------------------------------------
+
+
+def _plain(value):
+    """`value` with every number as a float, so that 1 and 1.0 are written alike."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    return value
