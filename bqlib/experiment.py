@@ -111,14 +111,14 @@ class Spec:
 
     @cached_property
     def digest(self):
-        """16 hexadecimal digits that change exactly when the science of the cell changes.
+        """16 hexadecimal digits that change exactly when the cell, its science or its code changes.
 
-        Labels, free text, the seeds and the way the sweep was written leave it as it is.
+        Other cells, the seeds, free text and the way the sweep was written leave it as it is.
         """
         science = {
-            "target": _plain({k: v for k, v in self.target.items() if k not in FREE_TEXT}),
-            "kernel": _plain(self.kernel),
-            "lengthscale": self.cell.lengthscale,
+            "cell": asdict(self.cell),
+            "target": {k: v for k, v in self.target.items() if k not in FREE_TEXT},
+            "kernel": self.kernel,
             "design": self.design,
             "weights": self.weights,
             "candidates": asdict(self.candidates),
@@ -183,51 +183,28 @@ class Experiment:
             for first in range(0, self.seeds, self.seeds_per_job)
         ]
 
+    def build_targets(self):
+        """The target objects by label."""
+        return {label: build_target(content) for label, content in self.targets.items()}
+
     def spec(self, cell):
-        """What a worker needs for `cell`."""
-        algorithm = self._algorithms[cell.algorithm]
-        return Spec(
-            cell,
-            self.targets[cell.target],
-            self.kernels[cell.kernel],
-            algorithm.design,
-            algorithm.weights,
-            self.candidates,
-            self.n,
-            self._fingerprints[cell.target, cell.kernel, cell.algorithm],
-        )
+        """What a worker needs for `cell`, one of :meth:`cells`."""
+        return self._specs[cell]
 
     def canonical(self):
         """The whole sweep as strict JSON would hold it; equal sweeps give equal dicts."""
-        return {
-            "name": self.name,
-            "title": self.title,
-            "targets": _plain(self.targets),
-            "kernels": _plain(self.kernels),
-            "lengthscales": list(self.lengthscales),
-            "algorithms": [asdict(algorithm) for algorithm in self.algorithms],
-            "candidates": json.loads(json.dumps(asdict(self.candidates))),
-            "n": self.n,
-            "seeds": self.seeds,
-            "seeds_per_job": self.seeds_per_job,
-            "rate_windows": [list(window) for window in self.rate_windows],
-        }
+        return json.loads(json.dumps(asdict(self), allow_nan=False))
 
     @cached_property
-    def _algorithms(self):
-        return {algorithm.name: algorithm for algorithm in self.algorithms}
-
-    @cached_property
-    def _fingerprints(self):
-        return {
-            (target, kernel, algorithm.name): code_fingerprint(
-                self.targets[target]["family"],
-                self.kernels[kernel]["family"],
-                algorithm.design,
-                algorithm.weights,
-            )
-            for target, kernel, algorithm in product(self.targets, self.kernels, self.algorithms)
-        }
+    def _specs(self):
+        algorithms = {algorithm.name: algorithm for algorithm in self.algorithms}
+        specs = {}
+        for cell in self.cells():
+            target, kernel = self.targets[cell.target], self.kernels[cell.kernel]
+            design, rule = algorithms[cell.algorithm].design, algorithms[cell.algorithm].weights
+            code = code_fingerprint(target["family"], kernel["family"], design, rule)
+            specs[cell] = Spec(cell, target, kernel, design, rule, self.candidates, self.n, code)
+        return specs
 
 
 def piece_name(cell, block):
@@ -267,6 +244,7 @@ def build_kernel(parameters, lengthscale):
 def code_fingerprint(target_family, kernel_family, design, weights):
     """Fingerprint of the code that one algorithm runs on one pair of families."""
     from bqlib.fingerprint import fingerprint
+    from bqlib.trial import trial
 
     target_type = registry.find("target", target_family)
     kernel_type = registry.find("kernel", kernel_family)
@@ -277,6 +255,7 @@ def code_fingerprint(target_family, kernel_family, design, weights):
         target_type,
         embeddings.find(kernel_type, target_type),
         Candidates,
+        trial,
     )
 
 
@@ -451,27 +430,28 @@ _Count = Annotated[int, AfterValidator(_count)]
 _Positive = Annotated[float, AfterValidator(_positive)]
 
 
-def _dimensions(value):
-    """Shape of nested lists of numbers, or a ValueError that says why they are no array."""
+def _numbers(value):
+    """Nested lists with every number a float, and their shape."""
     if not isinstance(value, list):
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ValueError(f"must hold numbers and nothing else; it holds {_shown(value)}")
-        return ()
-    shapes = {_dimensions(item) for item in value}
-    if len(shapes) > 1:
+        return float(value) + 0.0, ()  # no negative zero
+    items, shapes = zip(*map(_numbers, value), strict=True) if value else ((), ((),))
+    if len(set(shapes)) > 1:
         raise ValueError("its rows must have equal lengths")
-    return (len(value), *shapes.pop()) if shapes else (0,)
+    return list(items), (len(value), *shapes[0])
 
 
 def _array(value):
     if not isinstance(value, list):
         raise ValueError(f"must be a list of numbers, not {_shown(value)}")
-    _dimensions(value)
-    return value
+    return _numbers(value)[0]
 
 
-def _anything(value):
-    return _array(value) if isinstance(value, list | dict) else value
+def _number_or_array(value):
+    if isinstance(value, str | None | bool):
+        return value
+    return _numbers(value)[0]
 
 
 def _field_types(function, omit=()):
@@ -482,7 +462,7 @@ def _field_types(function, omit=()):
     for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
         if name not in omit:
             required = parameter.default is inspect.Parameter.empty
-            kind = plain.get(parameter.annotation, Annotated[Any, AfterValidator(_anything)])
+            kind = plain.get(parameter.annotation, Annotated[Any, AfterValidator(_number_or_array)])
             fields[name] = (kind, ... if required else parameter.default)
     return fields
 
@@ -502,10 +482,11 @@ def _family(kind, content):
 def _shape(value):
     if value is None:
         return value
-    dimensions = _dimensions(_array(value))
-    if len(dimensions) == 2:
-        checked_cholesky(np.array(value, dtype=float), "shape")
-    elif len(dimensions) != 1 or not all(math.isfinite(v) and v > 0 for v in value):
+    value = _array(value)
+    shape = np.array(value)
+    if shape.ndim == 2:
+        checked_cholesky(shape, "shape")
+    elif shape.ndim != 1 or not shape.size or not (np.isfinite(shape) & (shape > 0)).all():
         raise ValueError("must be a list of finite positive numbers or a square matrix")
     return value
 
@@ -661,8 +642,7 @@ def _candidates(content, info: ValidationInfo):
     values = _CandidatesKeys.model_validate(content).model_dump(exclude_unset=True)
     if "inflation" in values and values.get("source") != "inflated":
         _fail((("inflation",), 'goes with source "inflated", and only with it'))
-    if values.get("box"):
-        values["box"] = tuple(tuple(float(end) for end in ends) for ends in values["box"])
+    values["box"] = _tuples(values.get("box"))
     candidates = Candidates(**values)
     dims = {label: target.dim for label, target in info.context.targets.items()}
     wrong = [
@@ -673,6 +653,10 @@ def _candidates(content, info: ValidationInfo):
     if wrong:
         _fail(*wrong)
     return candidates
+
+
+def _tuples(value):
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 def _points(value, info: ValidationInfo):
@@ -815,17 +799,3 @@ def _where(loc):
     words = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in loc]
     text = "".join(word for word in words if word not in (".[key]", ".twice")).removeprefix(".")
     return f"{text}: " if text else ""
-
-
-# --- JSON ----------------------------------------------------------------------------------------
-
-
-def _plain(value):
-    """`value` with every number as a float, so that 1 and 1.0 are written alike."""
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    return value
