@@ -31,4 +31,3 @@ def write_atomically(path, data):
         os.fsync(folder)  # the rename itself
     finally:
         os.close(folder)
-

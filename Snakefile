@@ -1,0 +1,7 @@
+include: "workflow/Snakefile"
+
+
+rule default:
+    input:
+        rules.all.input,
+    default_target: True

@@ -1,0 +1,69 @@
+"""The schema of a dataset of curves: its dimensions, coordinates and variables."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+SCHEMA_VERSION = 1
+SWEEP_DIMS = ("target", "kernel", "lengthscale", "algorithm")
+MISSING, OK, FAILED = 0, 1, 2  # values of status
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One variable; `dims` are those that follow the sweep's own."""
+
+    dims: tuple[str, ...]
+    long_name: str
+    units: str = "1"
+    dtype: object = np.float64
+
+
+_CURVE = ("seed", "n")
+VARIABLES = {
+    "mmd": Variable(_CURVE, "maximum mean discrepancy to the target"),
+    "weight_sum": Variable(_CURVE, "sum of the weights"),
+    "weight_l1": Variable(_CURVE, "sum of the absolute weights"),
+    "min_weight": Variable(_CURVE, "smallest weight"),
+    "duplicates": Variable(_CURVE, "points that repeat an earlier one"),
+    "points": Variable(("seed", "n", "dim"), "points in the order they were picked"),
+    "weights": Variable(_CURVE, "weights of the points at the largest n"),
+    "rank_reached": Variable(("seed",), "number of points at which the curves end"),
+    "status": Variable(("seed",), "0 missing, 1 ok, 2 failed", dtype=np.int8),
+    "reason": Variable(("seed",), "why a trial failed or its curves end early", "", object),
+}
+COORDINATES = {
+    "target": ("target", ""),
+    "kernel": ("kernel", ""),
+    "lengthscale": ("length-scale of the kernel", "units of x"),
+    "algorithm": ("algorithm", ""),
+    "seed": ("seed of the replication", "1"),
+    "n": ("number of points", "1"),
+    "dim": ("coordinate of the points", "1"),
+}
+
+
+class SchemaError(ValueError):
+    """A store departs from the schema; the message lists every departure."""
+
+
+def check_schema(dataset, place):
+    """Raise a SchemaError that lists all departures of a dataset of curves from the schema."""
+    version = dataset.attrs.get("schema_version")
+    if version != SCHEMA_VERSION:
+        raise SchemaError(
+            f"{place} has schema version {version}, this bqlib reads version {SCHEMA_VERSION}: "
+            "open it with the bqlib that wrote it, or run the sweep again in another folder"
+        )
+    problems = [f"coordinate {name} is missing" for name in COORDINATES if name not in dataset]
+    for name, variable in VARIABLES.items():
+        if name not in dataset:
+            problems.append(f"variable {name} is missing")
+            continue
+        found = dataset[name]
+        if found.dims != (*SWEEP_DIMS, *variable.dims):
+            problems.append(f"{name} has dims {found.dims}, not {(*SWEEP_DIMS, *variable.dims)}")
+        if variable.dtype is not object and found.dtype != variable.dtype:
+            problems.append(f"{name} has type {found.dtype}, not {np.dtype(variable.dtype)}")
+    if problems:
+        raise SchemaError(f"{place} departs from the schema: " + "; ".join(problems))

@@ -1,0 +1,340 @@
+"""Storage: pieces, the dataset gathered from them, and opening it again.
+
+A piece is what one job writes: the curves of one cell for a block of seeds, as one zip file that
+is the same bytes on every rerun. The dataset is one Zarr store on the grid of the whole sweep.
+"""
+
+import hashlib
+import io
+import itertools
+import json
+import os
+import shutil
+import subprocess
+import uuid
+import warnings
+import zipfile
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import scipy
+import zarr
+from zarr.codecs import BloscCodec, BloscShuffle, Crc32cCodec
+
+import bqlib
+from bqlib.experiment import build_target, piece_name
+from bqlib.schema import (
+    COORDINATES,
+    FAILED,
+    MISSING,
+    OK,
+    SCHEMA_VERSION,
+    SWEEP_DIMS,
+    VARIABLES,
+    SchemaError,
+    check_schema,
+)
+
+CHUNK_BYTES = 8 * 2**20
+ZIP_DATE = (1980, 1, 1, 0, 0, 0)
+
+
+def encode_piece(spec, seeds, trials):
+    """A piece's bytes.
+
+    Parameters
+    ----------
+    spec : bqlib.experiment.Spec
+    seeds : sequence of int
+    trials : sequence of (dict of ndarray, or str)
+        For each seed the curves that :func:`bqlib.trial.run` returned, or why it failed.
+
+    Returns
+    -------
+    bytes
+        A zip file with a Zarr store inside. It holds no times, hosts or machines: equal results
+        are equal bytes.
+    """
+    dim = next((t["points"].shape[1] for t in trials if not isinstance(t, str)), 1)
+    labels = {"seed": list(seeds), "n": range(1, spec.n + 1), "dim": range(dim)}
+    arrays = _empty_arrays({name: len(values) for name, values in labels.items()})
+    for i, curves in enumerate(trials):
+        failed = isinstance(curves, str)
+        arrays["status"][i] = FAILED if failed else OK
+        if failed:
+            arrays["reason"][i] = curves
+            continue
+        for name, values in curves.items():
+            arrays[name][i] = values
+    cell = {name: getattr(spec.cell, name) for name in SWEEP_DIMS}
+    attributes = {"schema_version": SCHEMA_VERSION, "digest": spec.digest, **cell}
+    memory = zarr.storage.MemoryStore()
+    root = _create(memory, labels, attributes)
+    for name, values in arrays.items():
+        root[name][...] = values
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as archive:
+        for key, value in sorted(memory._store_dict.items()):
+            archive.writestr(zipfile.ZipInfo(key, ZIP_DATE), value.to_bytes())
+    return packed.getvalue()
+
+
+def gather(experiment, pieces, path):
+    """Gather the pieces of an experiment into one dataset on the grid of its sweep.
+
+    Parameters
+    ----------
+    experiment : bqlib.experiment.Experiment
+    pieces : path-like
+        Folder of the pieces. Trials of a piece that is not there are missing in the dataset.
+    path : path-like
+        The store to write. One that is there is replaced once the new one is complete.
+
+    Raises
+    ------
+    SchemaError
+        If a piece belongs to another sweep, is damaged or departs from the schema; all such
+        pieces are named, and nothing is replaced.
+
+    Notes
+    -----
+    Holds one chunk of each variable at a time, whatever the size of the sweep.
+    """
+    dims = [build_target(content).dim for content in experiment.targets.values()]
+    labels = {
+        "target": list(experiment.targets),
+        "kernel": list(experiment.kernels),
+        "lengthscale": list(experiment.lengthscales),
+        "algorithm": [algorithm.name for algorithm in experiment.algorithms],
+        "seed": range(experiment.seeds),
+        "n": range(1, experiment.n + 1),
+        "dim": range(max(dims)),
+    }
+    sizes = {name: len(values) for name, values in labels.items()}
+    grid = [sizes[name] for name in SWEEP_DIMS]
+    cells = np.empty(len(experiment.cells()), dtype=object)
+    cells[:] = experiment.cells()
+    cells = cells.reshape(grid)
+    chunks = _sweep_chunks(sizes)
+    problems = []
+    with replacing(path) as temporary:
+        root = _create(temporary, labels, _provenance(experiment), chunks)
+        starts = [range(0, sizes[name], chunks[name]) for name in SWEEP_DIMS]
+        for corner in itertools.product(*starts):
+            block = tuple(
+                slice(start, min(start + chunks[name], sizes[name]))
+                for start, name in zip(corner, SWEEP_DIMS, strict=True)
+            )
+            members = cells[block]
+            arrays = _empty_arrays(
+                sizes | dict(zip(SWEEP_DIMS, members.shape, strict=True)), SWEEP_DIMS
+            )
+            for index, cell in np.ndenumerate(members):
+                spec = experiment.spec(cell)
+                rows = {name: values[index] for name, values in arrays.items()}
+                for first, last in experiment.blocks():
+                    piece = Path(pieces) / piece_name(cell, (first, last))
+                    if piece.exists():
+                        problems += _read_piece(piece, spec, first, last, rows)
+            for name, values in arrays.items():
+                root[name][block] = values
+        if problems:
+            raise SchemaError(
+                "these pieces cannot be gathered; delete them and run again:\n"
+                + "\n".join(problems)
+            )
+
+
+def write_dataset(dataset, path):
+    """Write a small dataset, such as one of rates, as a Zarr store: whole or not at all."""
+    encoding = {name: _codecs() for name in dataset.variables}
+    for name, variable in dataset.variables.items():
+        if variable.dtype.kind in "iub":
+            encoding[name]["_FillValue"] = None
+    with replacing(path) as temporary, _quiet():
+        dataset.to_zarr(
+            temporary, zarr_format=3, consolidated=True, encoding=encoding, write_empty_chunks=True
+        )
+
+
+@contextmanager
+def replacing(path):
+    """Give a path to write a store to, and put it in the place of `path` when it is finished.
+
+    The store that was there is removed only then; if the writing fails, it stays.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary, retired = (path.with_name(f".{path.name}.{uuid.uuid4().hex}") for _ in range(2))
+    try:
+        yield temporary
+        if path.exists():
+            os.rename(path, retired)
+        os.rename(temporary, path)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+        shutil.rmtree(retired, ignore_errors=True)
+
+
+def open_results(path):
+    """Open the curves of an experiment.
+
+    Parameters
+    ----------
+    path : path-like
+        The experiment's folder of results, or the ``curves.zarr`` in it.
+
+    Returns
+    -------
+    xarray.Dataset
+        Values are read when they are used. Dims are target, kernel, lengthscale, algorithm, seed
+        and n; each variable says what it holds in its ``long_name``.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there are no results at `path`.
+    SchemaError
+        If the results were written by another schema version, or depart from the schema.
+    """
+    import xarray as xr
+
+    path = Path(path)
+    store = path if (path / "zarr.json").exists() else path / "curves.zarr"
+    if not (store / "zarr.json").exists():
+        raise FileNotFoundError(
+            f"no results at {path}: name a folder results/<experiment> after its sweep has run"
+        )
+    dataset = xr.open_zarr(store, chunks=None)
+    check_schema(dataset, store)
+    return dataset
+
+
+def _read_piece(path, spec, first, last, rows):
+    """Fill the rows of a cell with a piece's values; return what is wrong with the piece."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            damaged = archive.testzip()
+        if damaged is not None:
+            return [f"{path}: damaged at {damaged}"]
+        with zarr.storage.ZipStore(path, mode="r") as store:
+            group = zarr.open_group(store, mode="r")
+            version, digest = group.attrs.get("schema_version"), group.attrs.get("digest")
+            if version != SCHEMA_VERSION:
+                return [f"{path}: schema version {version}, this bqlib reads {SCHEMA_VERSION}"]
+            if digest != spec.digest:
+                return [f"{path}: made by another sweep, or by another version of the code"]
+            for name, row in rows.items():
+                values = group[name][...]
+                place = row[first : last + 1]
+                if name == "points":  # targets of a sweep may differ in dimension
+                    place = place[..., : values.shape[-1]]
+                if place.shape != values.shape:
+                    return [f"{path}: {name} has shape {values.shape}, not {place.shape}"]
+                place[...] = values
+    except (zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
+        return [f"{path}: cannot be read ({error})"]
+    return []
+
+
+def _empty_arrays(sizes, leading=()):
+    fill = {np.float64: np.nan, np.int8: MISSING, object: ""}
+    return {
+        name: np.full([sizes[d] for d in (*leading, *v.dims)], fill[v.dtype], dtype=v.dtype)
+        for name, v in VARIABLES.items()
+    }
+
+
+def _sweep_chunks(sizes):
+    """Chunk lengths along the sweep: whole cells, as many as make about CHUNK_BYTES."""
+    room = max(1, CHUNK_BYTES // (8 * sizes["seed"] * sizes["n"] * sizes["dim"]))
+    chunks = {}
+    for name in reversed(SWEEP_DIMS):
+        chunks[name] = min(sizes[name], room)
+        room = max(1, room // chunks[name])
+    return {name: chunks[name] for name in SWEEP_DIMS}
+
+
+def _create(store, labels, attributes, chunks=None):
+    """An empty store with coordinates `labels`, one array a variable, and all its metadata.
+
+    The sweep's own dimensions lead the variables' where `chunks` gives their chunk lengths.
+    """
+    chunks = chunks or {}
+    sizes = {name: len(values) for name, values in labels.items()}
+    root = zarr.create_group(store, attributes=attributes)
+    for name, values in labels.items():
+        values = np.asarray(values)
+        array = root.create_array(
+            name,
+            shape=values.shape,
+            dtype=str if values.dtype.kind == "U" else values.dtype,
+            dimension_names=(name,),
+            attributes=dict(zip(("long_name", "units"), COORDINATES[name], strict=True)),
+            **_codecs(),
+        )
+        array[...] = values
+    for name, variable in VARIABLES.items():
+        dims = (*chunks, *variable.dims)
+        root.create_array(
+            name,
+            shape=[sizes[dim] for dim in dims],
+            chunks=[chunks.get(dim, sizes[dim]) for dim in dims],
+            dtype=str if variable.dtype is object else variable.dtype,
+            fill_value=np.nan if variable.dtype is np.float64 else None,
+            dimension_names=dims,
+            attributes={"long_name": variable.long_name, "units": variable.units},
+            config={"write_empty_chunks": True},
+            **_codecs(),
+        )
+    with _quiet():
+        return zarr.consolidate_metadata(store)
+
+
+def _codecs():
+    """How chunks are named and packed: the checksum makes a flipped bit an error."""
+    return {
+        "compressors": [
+            BloscCodec(cname="zstd", shuffle=BloscShuffle.bitshuffle),
+            Crc32cCodec(),
+        ],
+        "chunk_key_encoding": {"name": "default", "separator": "."},
+    }
+
+
+@contextmanager
+def _quiet():
+    """Consolidated metadata is an extension of Zarr v3, as the library warns at each writing."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Consolidated metadata is currently")
+        yield
+
+
+def _provenance(experiment):
+    config = json.dumps(experiment.canonical(), sort_keys=True, allow_nan=False)
+    blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
+    return {
+        "Conventions": "CF-1.11",
+        "schema_version": SCHEMA_VERSION,
+        "title": experiment.title,
+        "bqlib_version": bqlib.__version__,
+        "numpy_version": np.__version__,
+        "scipy_version": scipy.__version__,
+        "blas": f"{blas['name']} {blas['version']}",
+        "git_commit": _git_commit(),
+        "config": config,
+        "config_sha256": hashlib.sha256(config.encode()).hexdigest(),
+    }
+
+
+def _git_commit():
+    """The commit of the checkout that bqlib runs from, "-dirty" where it was changed; or ""."""
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    try:
+        found = subprocess.run(
+            command, cwd=Path(__file__).parent, capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return found.stdout.strip()

@@ -1,0 +1,30 @@
+# What all rules share: the sweep, where its results go, and the run's own process.
+
+import sys
+from pathlib import Path
+
+from bqlib import run
+from bqlib.experiment import Cell, SweepError, load, piece_name
+
+PROJECT = Path(str(workflow.current_basedir)).parent.parent
+SHELF = PROJECT / "config" / "targets"
+SWEEP = Path(workflow.configfiles[-1]) if workflow.configfiles else PROJECT / "config/config.yaml"
+SITE = Path(config.get("site", PROJECT / "profiles/local/site.yaml"))
+
+try:
+    EXPERIMENT = load(SWEEP, SHELF)
+    RESULTS = Path("results") / EXPERIMENT.name
+    run.check_results_folder(RESULTS)
+except (SweepError, run.RunError) as error:
+    print(error, file=sys.stderr)
+    raise SystemExit(1)
+
+
+def start_run():
+    global run_process
+    run_process = run.start(SWEEP, SHELF, SITE, RESULTS)
+
+
+def stop_run():
+    if "run_process" in globals():
+        run.stop(run_process)

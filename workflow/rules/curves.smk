@@ -1,0 +1,40 @@
+# The dataset of all curves, and the rates fitted to them.
+
+
+def all_pieces(wildcards):
+    return [
+        f"{RESULTS}/pieces/{piece_name(cell, block)}"
+        for cell in EXPERIMENT.cells()
+        for block in EXPERIMENT.blocks()
+    ]
+
+
+rule gather:
+    input:
+        all_pieces,
+    output:
+        f"{RESULTS}/curves.zarr/zarr.json",
+    params:
+        sweep=SWEEP,
+        shelf=SHELF,
+        # What is stored of the sweep beside the pieces, such as its title.
+        config=EXPERIMENT.canonical(),
+    log:
+        f"{RESULTS}/logs/gather.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/gather.tsv"
+    script:
+        "../scripts/gather.py"
+
+
+rule rates:
+    input:
+        rules.gather.output,
+    output:
+        f"{RESULTS}/rates.zarr/zarr.json",
+    log:
+        f"{RESULTS}/logs/rates.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/rates.tsv"
+    script:
+        "../scripts/rates.py"

@@ -1,0 +1,30 @@
+# One job a cell and block of seeds. Its process only waits: the run's process spreads the trials
+# over the Dask cluster.
+
+
+def cell_of(wildcards):
+    return Cell(
+        wildcards.target, wildcards.kernel, float(wildcards.lengthscale), wildcards.algorithm
+    )
+
+
+def digest_of(wildcards):
+    return EXPERIMENT.spec(cell_of(wildcards)).digest
+
+
+CELL = "{target}/{kernel}/{lengthscale}/{algorithm}/seeds-{first}-{last}"
+
+
+rule piece:
+    output:
+        piece=f"{RESULTS}/pieces/{CELL}.zarr.zip",
+        timing=f"{RESULTS}/timings/{CELL}.json",
+    params:
+        # Changes with the numbers and the code that this cell depends on, and reruns it then.
+        digest=digest_of,
+    log:
+        f"{RESULTS}/logs/pieces/{CELL}.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/pieces/{CELL}.tsv"
+    script:
+        "../scripts/piece.py"

@@ -1,0 +1,12 @@
+"""Fit convergence rates to a sweep's curves."""
+
+if __name__ == "__main__":
+    from pathlib import Path
+
+    from bqlib.analysis import rates
+    from bqlib.run import logged
+    from bqlib.store import open_results, write_dataset
+
+    with logged(snakemake.log[0]):
+        curves = open_results(Path(snakemake.input[0]).parent)
+        write_dataset(rates(curves), Path(snakemake.output[0]).parent)
