@@ -15,9 +15,13 @@ _PUBLIC = {
     "ExponentiatedQuadratic": "bqlib.kernels",
     "GaussianMixture": "bqlib.targets",
     "embed": "bqlib.embeddings",
+    "fp_greedy": "bqlib.designs.fp_greedy",
     "herding": "bqlib.designs.herding",
     "iid": "bqlib.designs.iid",
+    "omp": "bqlib.designs.omp",
     "open_results": "bqlib.store",
+    "p_greedy": "bqlib.designs.p_greedy",
+    "rpcholesky": "bqlib.designs.rpcholesky",
     "sbq": "bqlib.designs.sbq",
 }
 

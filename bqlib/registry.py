@@ -9,20 +9,37 @@ PLACES = {
     "target": {"gaussian_mixture": "bqlib.targets:GaussianMixture"},
     "kernel": {"exponentiated_quadratic": "bqlib.kernels:ExponentiatedQuadratic"},
     "design": {
+        "fp_greedy": "bqlib.designs.fp_greedy:fp_greedy",
         "herding": "bqlib.designs.herding:herding",
         "iid": "bqlib.designs.iid:iid",
+        "omp": "bqlib.designs.omp:omp",
+        "p_greedy": "bqlib.designs.p_greedy:p_greedy",
+        "rpcholesky": "bqlib.designs.rpcholesky:rpcholesky",
         "sbq": "bqlib.designs.sbq:sbq",
     },
-    "weights": {"bq": "bqlib.weights:bq", "uniform": "bqlib.weights:uniform"},
+    "weights": {
+        "bq": "bqlib.weights:bq",
+        "nonnegative": "bqlib.weights:nonnegative",
+        "simplex": "bqlib.weights:simplex",
+        "sum_to_one": "bqlib.weights:sum_to_one",
+        "uniform": "bqlib.weights:uniform",
+    },
 }
 
 # An algorithm is a design with a weight rule.
 ALGORITHMS = {
+    "fp_greedy": ("fp_greedy", "bq"),
     "herding": ("herding", "uniform"),
     "herding_bq": ("herding", "bq"),
     "iid": ("iid", "uniform"),
     "iid_bq": ("iid", "bq"),
+    "omp": ("omp", "bq"),
+    "p_greedy": ("p_greedy", "bq"),
+    "rpcholesky": ("rpcholesky", "bq"),
     "sbq": ("sbq", "bq"),
+    "sbq_nonnegative": ("sbq", "nonnegative"),
+    "sbq_simplex": ("sbq", "simplex"),
+    "sbq_sum_to_one": ("sbq", "sum_to_one"),
 }
 
 

@@ -94,6 +94,6 @@ def checked_request(target, kernel, n, rng, candidates, initial):
         raise ValueError(f"candidates have shape {pool.shape}; it must be (M, {target.dim})")
     if not np.isfinite(pool).all():
         raise ValueError("candidates hold NaN or infinity")
-    if n > len(pool):
-        raise ValueError(f"n is {n}, more than the {len(pool)} candidates")
+    if n - len(initial) > len(pool):
+        raise ValueError(f"n is {n}, more than {len(initial)} initial and {len(pool)} candidates")
     return Request(embedding, n, initial, pool, None, rng)

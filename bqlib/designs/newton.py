@@ -1,8 +1,8 @@
 """Greedy designs by the Newton basis: one triangular row for each point picked.
 
-The residual of a candidate x after n points is z(x) minus its interpolant from those points; its
-power is the prior variance of f(x) that is left once f is known at them. A greedy design is a
-rule that scores candidates by the two.
+The residual of a point x is z(x) minus its interpolant from the points picked so far; its power is
+the prior variance of f(x) that is left once f is known at them. A greedy design is a rule that
+picks a candidate by the two.
 """
 
 import numpy as np
@@ -12,17 +12,22 @@ from bqlib.designs.design import Design
 from bqlib.weights import PIVOT_TOLERANCE, bq
 
 
-def newton_greedy(request, score):
-    """Pick points one by one, each the candidate with the largest score.
+def newton_greedy(request, choose, refine=None):
+    """Pick points one by one from the candidates.
 
-    The design ends before the first pick whose power is at most 1e-12 of the largest k(x, x): from
-    there on float64 cannot tell candidates from the points they repeat.
+    A candidate whose power is at most 1e-12 of the largest k(x, x) is spent: float64 cannot tell
+    it from the points picked. The design ends where all candidates are spent, or where the rule
+    finds none that brings anything.
 
     Parameters
     ----------
     request : Request
-    score : callable
-        (residual (M,), power (M,)) to scores (M,). Picked candidates have power infinity.
+    choose : callable
+        (residual (M,), power (M,)) to the index of a candidate, or None for none. Both are zero
+        where a candidate is spent.
+    refine : callable, optional
+        (interpolant, pool (M, d), residual, power) to a point (d,) of positive power that is
+        picked in place of the chosen candidate.
 
     Returns
     -------
@@ -34,74 +39,148 @@ def newton_greedy(request, score):
     Fixed pool: O(M n) time a step, O(M n) memory. Fresh pools: O(M n^2) time a step. Source:
     Mueller and Schaback, "A Newton basis for kernel spaces", 2009.
     """
-    pick = _pick_from_fixed if request.pool is not None else _pick_from_fresh
-    points = pick(request, score)
-    stop = ""
-    if len(points) < request.n:
-        stop = (
-            f"design stops at n = {len(points)}: the next pivot is below {PIVOT_TOLERANCE:g} "
-            "of the kernel's height"
-        )
-    return Design(request.embedding, points, bq, stop)
-
-
-def _pick_from_fixed(request, score):
-    kernel, n, m = request.embedding.kernel, request.n, len(request.initial)
-    size = len(request.pool)
-    # Initial points ride along as candidates that are taken first.
-    nodes = np.concatenate([request.pool, request.initial]) if m else request.pool
-    power = kernel.diagonal(nodes)
-    floor = PIVOT_TOLERANCE * power.max()
-    residual = request.embedding.kernel_mean(nodes)
-    basis = np.empty((n, len(nodes)))
-    product = np.empty(len(nodes))
-    points = np.empty((n, nodes.shape[1]))
-    for step in range(n):
-        if step < m:
-            i = size + step
+    embedding, n, initial = request.embedding, request.n, request.initial
+    interpolant = Interpolant(embedding, n)
+    candidates = (_FreshPools if request.pool is None else _FixedPool)(request)
+    points = np.empty((n, embedding.target.dim))
+    points[: len(initial)] = initial
+    for x in initial:
+        column, residual, power = interpolant.at(x)
+        if power > PIVOT_TOLERANCE * candidates.height:  # else it repeats an earlier one
+            candidates.learn(interpolant, x, column, residual, power)
+            interpolant.add(x, column, residual, power)
+    for step in range(len(initial), n):
+        candidates.look(interpolant)
+        spent = candidates.power <= PIVOT_TOLERANCE * candidates.height
+        candidates.residual[spent] = candidates.power[spent] = 0.0
+        i = None if spent.all() else choose(candidates.residual, candidates.power)
+        if i is None:
+            return Design(embedding, points[:step], bq, _reason(step, spent.all()))
+        if refine is None:
+            x, column = candidates.pool[i], candidates.basis[: interpolant.rank, i].copy()
+            residual, power = candidates.residual[i], candidates.power[i]
         else:
-            i = int(np.argmax(score(residual[:size], power[:size])))
-            if not floor < power[i] < np.inf:
-                return points[:step]
-        points[step] = nodes[i]
-        row = basis[step]
-        if not floor < power[i] < np.inf:  # an initial point that repeats an earlier one
-            row[:] = 0.0
-            continue
-        root = np.sqrt(power[i])
-        np.dot(basis[:step, i].copy(), basis[:step], out=product)
-        np.subtract(kernel(nodes[i : i + 1], nodes)[0], product, out=row)
+            x = refine(interpolant, candidates.pool, candidates.residual, candidates.power)
+            column, residual, power = interpolant.at(x)
+        points[step] = x
+        candidates.learn(interpolant, x, column, residual, power)
+        interpolant.add(x, column, residual, power)
+    return Design(embedding, points, bq)
+
+
+def best(score):
+    """Index of the largest score, or None where none is positive."""
+    i = int(np.argmax(score))
+    return i if score[i] > 0 else None
+
+
+class Interpolant:
+    """The interpolant of z from points that come one by one.
+
+    Attributes
+    ----------
+    embedding : Embedding
+    rank : int
+        Number of points taken in.
+    points : ndarray, shape (rank, d)
+    factor : ndarray, shape (rank, rank)
+        Lower Cholesky factor L of their Gram matrix.
+    projections : ndarray, shape (rank,)
+        L^{-1} z at the points.
+    """
+
+    def __init__(self, embedding, capacity):
+        self.embedding = embedding
+        self.rank = 0
+        self._points = np.empty((capacity, embedding.target.dim))
+        self._factor = np.zeros((capacity, capacity))
+        self._projections = np.empty(capacity)
+
+    @property
+    def points(self):
+        return self._points[: self.rank]
+
+    @property
+    def factor(self):
+        return self._factor[: self.rank, : self.rank]
+
+    @property
+    def projections(self):
+        return self._projections[: self.rank]
+
+    def columns(self, x):
+        """Newton basis at x (m, d), shape (rank, m): L^{-1} k(points, x)."""
+        return solve_triangular(self.factor, self.embedding.kernel(self.points, x), lower=True)
+
+    def residual_and_power(self, x, columns):
+        """Residual and power at x (m, d) from its `columns`, each of shape (m,)."""
+        residual = self.embedding.kernel_mean(x) - self.projections @ columns
+        return residual, self.embedding.kernel.diagonal(x) - np.square(columns).sum(axis=0)
+
+    def at(self, x):
+        """Column (rank,), residual and power at one point x (d,)."""
+        columns = self.columns(x[None])
+        residual, power = self.residual_and_power(x[None], columns)
+        return columns[:, 0], residual[0], power[0]
+
+    def add(self, x, column, residual, power):
+        """Take in the point x (d,), of positive power."""
+        root = np.sqrt(power)
+        self._points[self.rank] = x
+        self._factor[self.rank, : self.rank] = column
+        self._factor[self.rank, self.rank] = root
+        self._projections[self.rank] = residual / root
+        self.rank += 1
+
+
+class _FixedPool:
+    """One pool for all steps: its residual, power and basis are carried on from step to step."""
+
+    def __init__(self, request):
+        embedding, self.pool = request.embedding, request.pool
+        self.kernel = embedding.kernel
+        # Copies, as a kernel may hand out its own arrays or the pool's.
+        self.residual = np.array(embedding.kernel_mean(self.pool))
+        self.power = np.array(self.kernel.diagonal(self.pool))
+        self.height = max(self.power.max(), self.kernel.diagonal(request.initial).max(initial=0.0))
+        self.basis = np.empty((request.n, len(self.pool)))
+        self._product = np.empty(len(self.pool))
+
+    def look(self, interpolant):
+        pass
+
+    def learn(self, interpolant, x, column, residual, power):
+        root, product = np.sqrt(power), self._product
+        row = self.basis[interpolant.rank]
+        np.dot(column, self.basis[: interpolant.rank], out=product)
+        np.subtract(self.kernel(x[None], self.pool)[0], product, out=row)
         row /= root
-        residual -= np.multiply(row, residual[i] / root, out=product)
-        power -= np.multiply(row, row, out=product)
-        power[i] = np.inf
-    return points
+        self.residual -= np.multiply(row, residual / root, out=product)
+        self.power -= np.multiply(row, row, out=product)
 
 
-def _pick_from_fresh(request, score):
-    kernel, n, m = request.embedding.kernel, request.n, len(request.initial)
-    points = np.empty((n, request.initial.shape[1]))
-    factor = np.empty((n, n))
-    projections = np.empty(n)
-    basis_points = np.empty_like(points)  # the points that are not redundant
-    rank = 0
-    for step in range(n):
-        pool = request.initial[step : step + 1] if step < m else request.fresh_pool()
-        power = kernel.diagonal(pool)
-        floor = PIVOT_TOLERANCE * power.max()
-        rows = solve_triangular(factor[:rank, :rank], kernel(basis_points[:rank], pool), lower=True)
-        residual = request.embedding.kernel_mean(pool) - projections[:rank] @ rows
-        power -= np.square(rows).sum(axis=0)
-        i = 0 if step < m else int(np.argmax(score(residual, power)))
-        if power[i] <= floor:
-            if step < m:  # an initial point that repeats an earlier one
-                points[step] = pool[i]
-                continue
-            return points[:step]
-        points[step] = pool[i]
-        basis_points[rank] = pool[i]
-        factor[rank, :rank] = rows[:, i]
-        factor[rank, rank] = np.sqrt(power[i])
-        projections[rank] = residual[i] / factor[rank, rank]
-        rank += 1
-    return points
+class _FreshPools:
+    """A new pool at each step."""
+
+    def __init__(self, request):
+        self.request = request
+        self.height = request.embedding.kernel.diagonal(request.initial).max(initial=0.0)
+
+    def look(self, interpolant):
+        self.pool = self.request.fresh_pool()
+        self.basis = interpolant.columns(self.pool)
+        self.residual, self.power = interpolant.residual_and_power(self.pool, self.basis)
+        diagonal = interpolant.embedding.kernel.diagonal(self.pool)
+        self.height = max(self.height, diagonal.max())
+
+    def learn(self, interpolant, x, column, residual, power):
+        pass
+
+
+def _reason(n, spent):
+    if spent:
+        return (
+            f"design stops at n = {n}: the pivot of every further candidate is below "
+            f"{PIVOT_TOLERANCE:g} of the kernel's height"
+        )
+    return f"design stops at n = {n}: no further candidate lowers the MMD"

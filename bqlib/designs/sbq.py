@@ -1,8 +1,10 @@
 """Sequential Bayesian quadrature."""
 
+import numpy as np
+
 from bqlib.candidates import Candidates
 from bqlib.designs.design import checked_request
-from bqlib.designs.newton import newton_greedy
+from bqlib.designs.newton import best, newton_greedy
 
 
 def sbq(target, kernel, n, *, rng, candidates=Candidates(), initial=None):  # noqa: B008
@@ -42,9 +44,11 @@ def sbq(target, kernel, n, *, rng, candidates=Candidates(), initial=None):  # no
     as the orthogonal least squares or f/P-greedy rule.
     """
 
-    def decrement(residual, power):
-        score = residual * residual
-        score /= power
-        return score
+    request = checked_request(target, kernel, n, rng, candidates, initial)
+    return newton_greedy(request, lambda residual, power: best(decrement(residual, power)))
 
-    return newton_greedy(checked_request(target, kernel, n, rng, candidates, initial), decrement)
+
+def decrement(residual, power):
+    """Fall of MMD^2 that each candidate brings, zero where it is spent."""
+    fall = np.zeros_like(power)
+    return np.divide(residual * residual, power, out=fall, where=power > 0)

@@ -1,0 +1,48 @@
+"""Orthogonal matching pursuit."""
+
+import numpy as np
+
+from bqlib.candidates import Candidates
+from bqlib.designs.design import checked_request
+from bqlib.designs.newton import best, newton_greedy
+
+
+def omp(target, kernel, n, *, rng, candidates=Candidates(), initial=None):  # noqa: B008
+    """Orthogonal matching pursuit: each point is where the kernel mean is interpolated worst.
+
+    Parameters
+    ----------
+    target, kernel
+        The pair; it must have an embedding.
+    n : int
+        Number of points.
+    rng : numpy.random.Generator or int
+    candidates : Candidates or array_like, shape (M, d)
+        How to draw the pool, or the pool itself.
+    initial : array_like, shape (m, d), optional
+        Points to start from; they count among the n.
+
+    Returns
+    -------
+    Design
+        Shorter than n, with `stop` saying so, where float64 cannot tell a further candidate from
+        those picked.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is wrong.
+
+    Notes
+    -----
+    Picks the candidate with the largest abs(residual); SBQ takes the power into account as well.
+    O(M n) time a step, O(M n) memory; O(M n^2) time a step with fresh candidates.
+
+    References
+    ----------
+    Pati, Rezaiifar and Krishnaprasad, "Orthogonal matching pursuit", Asilomar 1993. Among
+    kernel methods it is the f-greedy rule, with the kernel mean as f. Rates: Siegel and Xu,
+    "Optimal convergence rates for the orthogonal greedy algorithm", 2022.
+    """
+    request = checked_request(target, kernel, n, rng, candidates, initial)
+    return newton_greedy(request, lambda residual, power: best(np.abs(residual)))

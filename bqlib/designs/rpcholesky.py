@@ -1,0 +1,49 @@
+"""Randomly pivoted Cholesky."""
+
+from bqlib.candidates import Candidates
+from bqlib.designs.design import checked_request
+from bqlib.designs.newton import newton_greedy
+
+
+def rpcholesky(target, kernel, n, *, rng, candidates=Candidates(), initial=None):  # noqa: B008
+    """Randomly pivoted Cholesky: each point is drawn with probability proportional to its power.
+
+    Parameters
+    ----------
+    target, kernel
+        The pair; it must have an embedding.
+    n : int
+        Number of points.
+    rng : numpy.random.Generator or int
+    candidates : Candidates or array_like, shape (M, d)
+        How to draw the pool, or the pool itself.
+    initial : array_like, shape (m, d), optional
+        Points to start from; they count among the n.
+
+    Returns
+    -------
+    Design
+        Shorter than n, with `stop` saying so, where float64 cannot tell a further candidate from
+        those picked.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is wrong.
+
+    Notes
+    -----
+    Unlike `p_greedy` it follows the density of the candidates. O(M n) time a step, O(M n) memory;
+    O(M n^2) time a step with fresh candidates.
+
+    References
+    ----------
+    Chen, Epperly, Tropp and Webber, "Randomly pivoted Cholesky", 2025; as a quadrature: Epperly and
+    Moreno, "Kernel quadrature with randomly pivoted Cholesky", NeurIPS 2023.
+    """
+    request = checked_request(target, kernel, n, rng, candidates, initial)
+
+    def draw(residual, power):
+        return int(request.rng.choice(len(power), p=power / power.sum()))
+
+    return newton_greedy(request, draw)
