@@ -197,15 +197,24 @@ class Progress:
 
 
 class Run:
-    """State of the run's process: the experiment, its client once there is one, its progress."""
+    """State of the run's process.
 
-    def __init__(self, experiment, site, results, scratch):
+    Attributes
+    ----------
+    experiment : bqlib.experiment.Experiment
+    progress : Progress
+    wanted : asyncio.Event
+        Set by the first request; the cluster starts then.
+    client : asyncio.Future
+        The Dask client, or why there is none.
+    """
+
+    def __init__(self, experiment, results):
         from bqlib.experiment import piece_name
 
-        self.experiment, self.site, self.scratch = experiment, site, scratch
-        self.resources = contextlib.AsyncExitStack()
-        self.client = None
-        self.connecting = asyncio.Lock()
+        self.experiment = experiment
+        self.wanted = asyncio.Event()
+        self.client = asyncio.get_running_loop().create_future()
         pieces = Path(results) / "pieces"
         self.progress = Progress(
             sum(
@@ -215,17 +224,6 @@ class Run:
                 if not (pieces / piece_name(cell, (first, last))).exists()
             )
         )
-
-    async def connect(self):
-        """The client; the cluster starts with the first request."""
-        from bqlib.cluster import connect
-
-        async with self.connecting:
-            if self.client is None:
-                context = connect(self.site, self.scratch)
-                self.client, about = await self.resources.enter_async_context(context)
-                self.progress.say(f"Dask: {about}")
-        return self.client
 
     async def piece(self, cell, first, last, digest):
         """Compute one piece: its bytes, and the seconds of each trial."""
@@ -237,7 +235,8 @@ class Run:
         spec = self.experiment.spec(Cell(**cell))
         if spec.digest != digest:
             raise RunError("the sweep or the code changed while the run went on: start it again")
-        client = await self.connect()
+        self.wanted.set()
+        client = await asyncio.shield(self.client)
         seeds = range(first, last + 1)
         futures = {
             client.submit(trial.run, spec, seed, key=f"trial-{digest}-{seed}"): seed
@@ -304,7 +303,7 @@ async def _failure(future):
 
 async def serve(sweep, shelf, site, results, place, parent):
     """Answer requests until told to end, or until the process `parent` is gone."""
-    from bqlib.cluster import read_site
+    from bqlib.cluster import ClusterError, connect, read_site
     from bqlib.experiment import load
 
     ended = asyncio.Event()
@@ -312,12 +311,21 @@ async def serve(sweep, shelf, site, results, place, parent):
     for signal_number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(signal_number, ended.set)
     threading.Thread(target=_watch_parent, args=(loop, ended, int(parent)), daemon=True).start()
-    scratch = os.path.dirname(place)
-    run = Run(load(sweep, shelf), read_site(site), results, scratch)
-    async with run.resources:
-        server = await asyncio.start_unix_server(run.answer, place)
-        await ended.wait()
-        server.close()
+    run = Run(load(sweep, shelf), results)
+    site, scratch = read_site(site), os.path.dirname(place)
+    server = await asyncio.start_unix_server(run.answer, place)
+    waiting = [asyncio.create_task(event.wait()) for event in (run.wanted, ended)]
+    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    if run.wanted.is_set():
+        try:
+            async with connect(site, scratch) as (client, about):
+                run.progress.say(f"Dask: {about}")
+                run.client.set_result(client)
+                await ended.wait()
+        except ClusterError as error:
+            run.client.set_exception(error)
+            await ended.wait()
+    server.close()
     shutil.rmtree(scratch, ignore_errors=True)
 
 
