@@ -1,6 +1,60 @@
 """Discrepancies: how far weighted points are from their target."""
 
+from itertools import product
+
 import numpy as np
+from scipy.linalg import solve_triangular
+
+from bqlib.kernels import ExponentiatedQuadratic
+from bqlib.targets import GaussianMixture
+
+
+def mmd(embedding, points, weights):
+    """MMD to the embedding's target: the largest error over all functions of norm one.
+
+    Parameters
+    ----------
+    embedding : Embedding
+    points : ndarray, shape (n, d)
+    weights : ndarray, shape (n,)
+        Any weights; they need not be positive or sum to one.
+
+    Returns
+    -------
+    float
+        Square root of :func:`mmd2`, NaN where that is NaN.
+
+    Examples
+    --------
+    >>> from bqlib import ExponentiatedQuadratic, GaussianMixture, embed
+    >>> normal = GaussianMixture([1.0], [[0.0]], [[[1.0]]])
+    >>> embedding = embed(ExponentiatedQuadratic(1.0), normal)
+    >>> round(mmd(embedding, np.array([[-1.0], [1.0]]), np.array([0.5, 0.5])), 6)
+    0.173026
+    """
+    return float(np.sqrt(mmd2(embedding, points, weights)))
+
+
+def mmd2(embedding, points, weights):
+    """Squared MMD to the embedding's target: V0 - 2 w'z + w'Kw.
+
+    Also the expected squared error of the weights, over f from the Gaussian process with mean zero
+    and the embedding's kernel. The parameters are those of :func:`mmd`.
+
+    Returns
+    -------
+    float
+        NaN where the result is at most 5 eps (V0 + |w|'|K||w|): see :func:`mmd2_of_prefixes`.
+
+    Notes
+    -----
+    O(n^2) time and memory.
+    """
+    gram = embedding.kernel(points, points)
+    linear = weights @ embedding.kernel_mean(points)
+    quadratic = weights @ gram @ weights
+    magnitude = np.abs(weights) @ np.abs(gram) @ np.abs(weights)
+    return float(_above_rounding(embedding.prior_variance, linear, quadratic, magnitude))
 
 
 def mmd2_of_prefixes(embedding, points, matrix):
@@ -17,7 +71,7 @@ def mmd2_of_prefixes(embedding, points, matrix):
     -------
     ndarray, shape (n,)
         V0 - 2 w'z + w'Kw for each row w, the MMD of the weights as they are. NaN where the
-        result is at most 5 eps (V0 + |w|'|K||w|): there, float64 has cancelled every digit.
+        result is at most 5 eps (V0 + |w|'|K||w|), of which rounding alone makes a third.
 
     Notes
     -----
@@ -26,8 +80,112 @@ def mmd2_of_prefixes(embedding, points, matrix):
     gram = embedding.kernel(points, points)
     linear = matrix @ embedding.kernel_mean(points)
     quadratic = np.einsum("ij,ij->i", matrix @ gram, matrix)
-    mmd2 = embedding.prior_variance - 2 * linear + quadratic
     absolute = np.abs(matrix)
     magnitude = np.einsum("ij,ij->i", absolute @ np.abs(gram), absolute)
-    mmd2[mmd2 <= 5 * np.finfo(float).eps * (embedding.prior_variance + magnitude)] = np.nan
-    return mmd2
+    return _above_rounding(embedding.prior_variance, linear, quadratic, magnitude)
+
+
+def spectral_mmd2(embedding, points, weights):
+    r"""Squared MMD by integration over frequency: slow, and free of cancellation.
+
+    MMD^2 = int |phi(u) - sum_j w_j exp(i u'x_j)|^2 dL(u), with phi the characteristic function of
+    the target and L the spectral measure of the kernel. The quadratic form of :func:`mmd2`
+    subtracts terms of the size of V0 and so loses the digits of a small MMD; here each term of
+    the integral is small by itself, and small values keep their digits.
+
+    Parameters
+    ----------
+    embedding : Embedding
+        Of an :class:`ExponentiatedQuadratic` and a :class:`GaussianMixture`, with d <= 3.
+    points : ndarray, shape (n, d)
+    weights : ndarray, shape (n,)
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    TypeError, ValueError
+        If kernel, target or dimension is another.
+
+    Notes
+    -----
+    The trapezoid rule over a box of frequencies. It is exact but for the spectral mass outside
+    the box and the kernel's value at the period 2 pi / step, both below 1e-40. With G frequencies
+    a coordinate, some hundreds where the target spans tens of length-scales, O(G^d (n + J)) time
+    and O(G^(d-1) n) memory at most.
+    """
+    kernel, target = embedding.kernel, embedding.target
+    if not (isinstance(kernel, ExponentiatedQuadratic) and isinstance(target, GaussianMixture)):
+        raise TypeError(
+            "the spectral MMD is for ExponentiatedQuadratic with GaussianMixture, not for "
+            f"{type(kernel).__name__} with {type(target).__name__}; mmd2 takes any pair"
+        )
+    dim = target.dim
+    if dim > 3:
+        raise ValueError(f"the spectral MMD is for d <= 3, not d = {dim}; mmd2 takes any d")
+    # In coordinates where the kernel's covariance is I, the spectral density is a standard normal.
+    factor = np.linalg.cholesky(kernel.metric(dim))
+    points = solve_triangular(factor, points.T, lower=True).T
+    means = solve_triangular(factor, target.means.T, lower=True).T
+    covariances = np.linalg.solve(factor, np.linalg.solve(factor, target.covariances).mT)
+    spread = np.sqrt(np.einsum("jii->ji", covariances))
+    lower = np.minimum(points.min(axis=0), (means - 10 * spread).min(axis=0))
+    upper = np.maximum(points.max(axis=0), (means + 10 * spread).max(axis=0))
+    points, means = points - (lower + upper) / 2, means - (lower + upper) / 2
+    reach = 14.0  # of a standard normal, and of its transform: exp(-reach^2 / 2) = 3e-43
+    steps = 2 * np.pi / (upper - lower + reach)
+    axes = [step * np.arange(-np.ceil(reach / step), reach / step + 1) for step in steps]
+    # The integrand is even, so half of the first axis will do.
+    halves = axes[0][axes[0] >= 0]
+    rest = np.array(list(product(*axes[1:])))
+    waves = np.exp(1j * rest @ points[:, 1:].T)
+    total = 0.0
+    for first in halves:
+        u = np.column_stack([np.full(len(rest), first), rest])
+        decay = np.einsum("ui,jik,uk->uj", u, covariances, u, optimize=True)
+        difference = np.exp(1j * u @ means.T - 0.5 * decay) @ target.weights
+        difference -= waves @ (weights * np.exp(1j * first * points[:, 0]))
+        power = np.square(difference.real) + np.square(difference.imag)
+        density = np.exp(-0.5 * np.square(u).sum(axis=1))
+        total += (1.0 if first == 0 else 2.0) * (density @ power)
+    return float(total * kernel.height(dim) * np.prod(steps) * (2 * np.pi) ** (-dim / 2))
+
+
+def witness(embedding, points, weights):
+    """The function of norm one on which weighted points err the most, by their MMD.
+
+    Parameters
+    ----------
+    embedding : Embedding
+    points : ndarray, shape (n, d)
+    weights : ndarray, shape (n,)
+
+    Returns
+    -------
+    callable
+        x (n, d) to (z(x) - sum_j w_j k(x, x_j)) / MMD, shape (n,).
+
+    Raises
+    ------
+    ValueError
+        If the MMD is below the rounding of float64.
+
+    Notes
+    -----
+    The integral of the witness is (V0 - w'z) / MMD. For the weights :func:`bqlib.weights.bq` it
+    vanishes at all the points and its integral is the MMD: no estimate from these points can tell
+    it from minus itself, so none has a smaller worst error than that MMD.
+    """
+    norm = mmd(embedding, points, weights)
+    if np.isnan(norm):
+        raise ValueError("the MMD is below the rounding of float64, so its witness has no digits")
+    return lambda x: (embedding.kernel_mean(x) - embedding.kernel(x, points) @ weights) / norm
+
+
+def _above_rounding(prior_variance, linear, quadratic, magnitude):
+    """prior_variance - 2 linear + quadratic, NaN where float64 has cancelled every digit."""
+    mmd2 = prior_variance - 2 * linear + quadratic
+    floor = 5 * np.finfo(float).eps * (prior_variance + magnitude)
+    return np.where(mmd2 > floor, mmd2, np.nan)
