@@ -1,0 +1,485 @@
+"""The sweep file: what it may say, and the words in which it is told what is wrong."""
+
+import inspect
+import json
+import math
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    create_model,
+    model_validator,
+)
+from pydantic_core import InitErrorDetails, PydanticCustomError
+
+from bqlib import embeddings, registry, yamlfile
+from bqlib.candidates import SOURCES, Candidates
+from bqlib.experiment import (
+    FREE_TEXT,
+    Algorithm,
+    Experiment,
+    SweepError,
+    build_kernel,
+    build_target,
+)
+from bqlib.kernels import checked_cholesky
+from bqlib.yamlfile import place
+
+
+def read(path, shelf=None):
+    """The experiment of a sweep file; see :func:`bqlib.experiment.load`."""
+    path = Path(path)
+    try:
+        tree, lines, problems = yamlfile.read(path)
+    except yamlfile.UnreadableError as error:
+        raise SweepError(f"{path}:{error.line}: {error}") from None
+    reading = _Reading(path.parent, path.parent / "targets" if shelf is None else Path(shelf))
+    try:
+        sweep = _Sweep.model_validate(tree, context=reading)
+    except ValidationError as error:
+        problems += [(_line(lines, loc), f"{place(loc)}: {text}") for loc, text in _told(error)]
+    if problems:
+        raise SweepError(*[f"{path}:{line}: {text}" for line, text in sorted(set(problems))])
+    return Experiment(
+        name=sweep.name,
+        title=sweep.title or sweep.name,
+        targets={label: content for label, content, _ in sweep.targets},
+        kernels=sweep.kernels,
+        lengthscales=tuple(sweep.lengthscales),
+        algorithms=tuple(sweep.algorithms),
+        candidates=sweep.candidates,
+        n=sweep.n,
+        seeds=sweep.seeds,
+        seeds_per_job=sweep.seeds_per_job,
+        rate_windows=tuple(sweep.rate_windows),
+    )
+
+
+def _line(lines, loc):
+    """Line of a location, or of the nearest one around it."""
+    while loc not in lines:
+        loc = loc[:-1]
+    return lines[loc]
+
+
+@dataclass
+class _Reading:
+    """What is known while a file is checked from top to bottom."""
+
+    folder: Path
+    shelf: Path
+    targets: dict = field(default_factory=dict)
+    lengthscales: list = field(default_factory=list)
+    seen: dict = field(default_factory=lambda: defaultdict(set))
+
+    def new(self, key, value):
+        """`value`, or a ValueError if it stands under `key` already."""
+        if value in self.seen[key]:
+            raise ValueError(f"{json.dumps(value)} is in the list already")
+        self.seen[key].add(value)
+        return value
+
+
+class _Keys(BaseModel):
+    """A mapping with known keys, whose problems are told in our own words."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _reword(cls, value, handler):
+        try:
+            return handler(value)
+        except ValidationError as error:
+            _fail(*[(e["loc"], _words(e, cls)) for e in error.errors(include_url=False)])
+
+
+def _told(error):
+    """(location, message) of each problem that a model has reworded."""
+    return [
+        (tuple(part for part in e["loc"] if part != "[key]"), e["ctx"]["message"])
+        for e in error.errors(include_url=False)
+    ]
+
+
+def _fail(*problems):
+    """Raise all problems, each (location, message), as pydantic collects them."""
+    details = [
+        InitErrorDetails(
+            type=PydanticCustomError("sweep", "{message}", {"message": message}),
+            loc=loc,
+            input=None,
+        )
+        for loc, message in problems
+    ]
+    raise ValidationError.from_exception_data("sweep", details)
+
+
+_EXPECTED = {
+    "bool_type": "true or false",
+    "dict_type": "a mapping, such as {key: value}",
+    "float_type": "a number",
+    "int_type": "a whole number without point or exponent",
+    "list_type": "a list, such as [first, second]",
+    "model_type": "a mapping, such as {key: value}",
+    "string_type": "a text",
+}
+
+
+def _words(error, model):
+    kind = error["type"]
+    if kind == "sweep":
+        return error["ctx"]["message"]
+    if kind == "value_error":
+        return str(error["ctx"]["error"])
+    if kind == "missing":
+        about = model.model_fields[error["loc"][-1]].description
+        return f"missing; it must be {about}" if about else "missing, and it has no default"
+    if kind == "extra_forbidden":
+        return _unknown("key", error["loc"][-1], model.model_fields)
+    if kind == "too_short":
+        return "must not be empty"
+    return f"must be {_EXPECTED[kind]}, not {_shown(error['input'])}"
+
+
+def _unknown(kind, name, allowed, also=""):
+    near = get_close_matches(name.lower(), allowed, n=1)
+    hint = f'; did you mean "{near[0]}"?' if near else "."
+    return f'unknown {kind} "{name}"{hint} Allowed: {", ".join(allowed) or "none"}{also}'
+
+
+def _shown(value):
+    if value is None:
+        return "empty"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return f'the text "{value}"'
+    if isinstance(value, dict):
+        return "a mapping"
+    return "a list" if isinstance(value, list) else f"{value!r}"
+
+
+def _label(value):
+    if not re.fullmatch("[a-z][a-z0-9_]*", value):
+        raise ValueError(
+            f'"{value}" is no label: use lower-case letters, digits and _, a letter first'
+        )
+    return value
+
+
+def _count(value):
+    if value < 1:
+        raise ValueError(f"must be at least 1, not {value}")
+    return value
+
+
+def _positive(value):
+    if not (math.isfinite(value) and value > 0):
+        raise ValueError(f"must be a finite positive number, not {value!r}")
+    return value
+
+
+def _one_of(kind, allowed):
+    def check(value):
+        if value not in allowed:
+            raise ValueError(_unknown(kind, value, allowed))
+        return value
+
+    return AfterValidator(check)
+
+
+_Label = Annotated[str, AfterValidator(_label)]
+_Count = Annotated[int, AfterValidator(_count)]
+_Positive = Annotated[float, AfterValidator(_positive)]
+
+
+def _numbers(value):
+    """Nested lists with every number a float, and their shape."""
+    if not isinstance(value, list):
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ValueError(f"must hold numbers and nothing else; it holds {_shown(value)}")
+        try:
+            return float(value) + 0.0, ()  # no negative zero
+        except OverflowError:
+            raise ValueError("holds a number that is too large") from None
+    items, shapes = zip(*map(_numbers, value), strict=True) if value else ((), ((),))
+    if len(set(shapes)) > 1:
+        raise ValueError("its rows must have equal lengths")
+    return list(items), (len(value), *shapes[0])
+
+
+def _array(value):
+    if not isinstance(value, list):
+        raise ValueError(f"must be a list of numbers, not {_shown(value)}")
+    return _numbers(value)[0]
+
+
+def _number_or_array(value):
+    if isinstance(value, str | None | bool):
+        return value
+    return _numbers(value)[0]
+
+
+def _field_types(function, omit=()):
+    """Pydantic's field definitions for the parameters of a function or class."""
+    plain = {kind: kind for kind in (bool, float, int, str)}
+    plain[np.ndarray] = Annotated[Any, AfterValidator(_array)]
+    fields = {}
+    for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
+        if name not in omit:
+            required = parameter.default is inspect.Parameter.empty
+            kind = plain.get(parameter.annotation, Annotated[Any, AfterValidator(_number_or_array)])
+            fields[name] = (kind, ... if required else parameter.default)
+    return fields
+
+
+def _family(kind, content):
+    """The class that ``family`` names in the content of a kernel or target."""
+    families = registry.PLACES[kind]
+    name = content.get("family")
+    if not isinstance(name, str):
+        problem = f"must be a text, not {_shown(name)}." if "family" in content else "missing."
+        _fail((("family",), f"{problem} Allowed: {', '.join(families)}"))
+    if name not in families:
+        _fail((("family",), _unknown(f"{kind} family", name, families)))
+    return registry.find(kind, name)
+
+
+def _shape(value):
+    if value is None:
+        return value
+    value = _array(value)
+    shape = np.array(value)
+    if shape.ndim == 2:
+        checked_cholesky(shape, "shape")
+    elif shape.ndim != 1 or not shape.size or not (np.isfinite(shape) & (shape > 0)).all():
+        raise ValueError("must be a list of finite positive numbers or a square matrix")
+    return value
+
+
+@cache
+def _kernel_keys(family):
+    fields = _field_types(family, omit=("lengthscale", "covariance"))
+    if "lengthscale" in inspect.signature(family).parameters:
+        fields["shape"] = (Annotated[Any, AfterValidator(_shape)], None)
+    return create_model("Kernel", __base__=_Keys, family=(str, ...), **fields)
+
+
+@cache
+def _target_keys(family):
+    text = {name: (str, "") for name in FREE_TEXT}
+    return create_model("Target", __base__=_Keys, family=(str, ...), **_field_types(family), **text)
+
+
+def _kernel(content, info: ValidationInfo):
+    family = _family("kernel", content)
+    for key in ("lengthscale", "covariance"):
+        if key in content:
+            _fail(((key,), 'give it in the key "lengthscales" of the sweep, times a "shape" here'))
+    parameters = _kernel_keys(family).model_validate(content).model_dump()
+    if parameters.get("shape", ...) is None:
+        del parameters["shape"]
+    reading = info.context
+    takes = inspect.signature(family).parameters
+    if np.ndim(parameters.get("shape")) == 2 and "covariance" not in takes:
+        _fail((("shape",), f"{content['family']} takes a list of numbers, not a full matrix"))
+    if "lengthscale" not in takes and any(scale != 1 for scale in reading.lengthscales):
+        raise ValueError(f"{content['family']} has no length-scale: sweep it at lengthscales: [1]")
+    for lengthscale in reading.lengthscales or [1.0]:
+        try:
+            with np.errstate(all="raise"):
+                kernel = build_kernel(parameters, lengthscale)
+        except (TypeError, ValueError, ArithmeticError) as error:
+            raise ValueError(f"at length-scale {lengthscale:.12g}: {error}") from None
+    problems = []
+    for label, target in reading.targets.items():
+        try:
+            embeddings.find(family, type(target))
+        except TypeError as error:
+            problems.append(((), str(error)))
+            continue
+        if kernel.dim not in (None, target.dim):
+            problems.append(
+                ((), f"has dimension {kernel.dim}, but target {label} has dimension {target.dim}")
+            )
+    if problems:
+        _fail(*problems)
+    return parameters
+
+
+def _target(name, info: ValidationInfo):
+    """(label, content, object) of a target, by name or by path."""
+    reading = info.context
+    on_shelf = sorted(path.stem for path in reading.shelf.glob("*.json"))
+    if name.endswith(".json"):
+        path = reading.folder / name
+        if not path.is_file():
+            raise ValueError(f"there is no file {path}; by name there are: {', '.join(on_shelf)}")
+    else:
+        path = reading.shelf / f"{name}.json"
+        if name not in on_shelf:
+            also = ", or the path of a .json file"
+            raise ValueError(_unknown("target", name, on_shelf, also))
+    reading.new("targets", _label(path.stem))
+    content = _read_json(path)
+    try:
+        content = _target_keys(_family("target", content)).model_validate(content).model_dump()
+        target = build_target(content)
+    except ValidationError as error:
+        _fail(*[((), f"{path}: {place(loc)}: {message}") for loc, message in _told(error)])
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{path}: {error}") from None
+    reading.targets[path.stem] = target
+    return path.stem, {k: v for k, v in content.items() if k not in FREE_TEXT or v}, target
+
+
+def _read_json(path):
+    def unique(pairs):
+        for key, _ in pairs:
+            if sum(key == other for other, _ in pairs) > 1:
+                raise ValueError(f'key "{key}" stands twice')
+        return dict(pairs)
+
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=unique)
+    except json.JSONDecodeError as error:
+        raise ValueError(
+            f"{path} is not JSON: line {error.lineno}, column {error.colno}: {error.msg}"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path} cannot be read: {error}") from None
+    if not isinstance(content, dict):
+        raise ValueError(f"{path} must hold one JSON object, not {_shown(content)}")
+    return content
+
+
+def _lengthscale(value, info: ValidationInfo):
+    value = info.context.new("lengthscales", float(f"{value:.12g}"))
+    info.context.lengthscales.append(value)
+    return value
+
+
+class _AlgorithmKeys(_Keys):
+    name: _Label
+    design: Annotated[str, _one_of("design", registry.PLACES["design"])]
+    weights: Annotated[str, _one_of("weight rule", registry.PLACES["weights"])]
+
+
+def _algorithm(value, info: ValidationInfo):
+    if isinstance(value, str):
+        if value not in registry.ALGORITHMS:
+            also = ", or {name: ..., design: ..., weights: ...}"
+            raise ValueError(_unknown("algorithm", value, registry.ALGORITHMS, also))
+        algorithm = Algorithm(value, *registry.ALGORITHMS[value])
+    elif isinstance(value, dict):
+        algorithm = Algorithm(**_AlgorithmKeys.model_validate(value).model_dump())
+        known = registry.ALGORITHMS.get(algorithm.name)
+        if known not in (None, (algorithm.design, algorithm.weights)):
+            raise ValueError(
+                f'"{algorithm.name}" is the name of design {known[0]} with weights {known[1]}; '
+                "choose another name"
+            )
+    else:
+        raise ValueError(
+            "must be the name of an algorithm or {name: ..., design: ..., weights: ...}, "
+            f"not {_shown(value)}"
+        )
+    info.context.new("algorithms", algorithm.name)
+    return algorithm
+
+
+_CandidatesKeys = create_model(
+    "Candidates",
+    __base__=_Keys,
+    **_field_types(Candidates)
+    | {
+        "size": (_Count, Candidates.size),
+        "source": (Annotated[str, _one_of("source", SOURCES)], Candidates.source),
+        "inflation": (_Positive, Candidates.inflation),
+    },
+)
+
+
+def _candidates(content, info: ValidationInfo):
+    values = _CandidatesKeys.model_validate(content).model_dump(exclude_unset=True)
+    if "inflation" in values and values.get("source") != "inflated":
+        _fail((("inflation",), 'goes with source "inflated", and only with it'))
+    values["box"] = _tuples(values.get("box"))
+    try:
+        candidates = Candidates(**values)
+    except ValueError as error:
+        key = str(error).split()[0]
+        _fail(((key,) if key in content else (), str(error)))
+    dims = {label: target.dim for label, target in info.context.targets.items()}
+    wrong = [
+        (("box",), f"has {len(candidates.box)} coordinates, but target {label} has dimension {dim}")
+        for label, dim in dims.items()
+        if candidates.box is not None and len(candidates.box) != dim
+    ]
+    if wrong:
+        _fail(*wrong)
+    return candidates
+
+
+def _tuples(value):
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
+def _points(value, info: ValidationInfo):
+    candidates = info.data.get("candidates")
+    if candidates is not None and value > candidates.size:
+        raise ValueError(f"must be at most the {candidates.size} candidates, not {value}")
+    return value
+
+
+def _window(value, info: ValidationInfo):
+    if len(value) != 2 or not 1 <= value[0] < value[1]:
+        raise ValueError(f"must be [first, last] with 1 <= first < last, not {value}")
+    n = info.data.get("n", math.inf)
+    if value[1] > n:
+        raise ValueError(f"must end at n = {n} or before, not at {value[1]}")
+    return info.context.new("rate_windows", tuple(value))
+
+
+class _Sweep(_Keys):
+    """The keys of a sweep file, in the order in which they are checked."""
+
+    name: _Label = Field(description="a label; results land in results/<name>")
+    title: str = ""
+    targets: list[Annotated[str, AfterValidator(_target)]] = Field(
+        min_length=1, description="a list of targets, by name or by path"
+    )
+    lengthscales: list[Annotated[_Positive, AfterValidator(_lengthscale)]] = Field(
+        min_length=1, description="a list of positive numbers"
+    )
+    kernels: dict[_Label, Annotated[dict[str, Any], AfterValidator(_kernel)]] = Field(
+        min_length=1, description="a mapping from labels to kernels"
+    )
+    algorithms: list[Annotated[Any, BeforeValidator(_algorithm)]] = Field(
+        min_length=1, description="a list of algorithms"
+    )
+    candidates: Annotated[dict[str, Any], AfterValidator(_candidates)] = Field(
+        default={}, validate_default=True
+    )
+    n: Annotated[_Count, AfterValidator(_points)] = Field(
+        description="the largest number of points"
+    )
+    seeds: _Count = Field(description="the number of replications")
+    seeds_per_job: _Count = 10
+    rate_windows: list[Annotated[list[int], AfterValidator(_window)]] = Field(
+        min_length=1, description="a list of [first, last]"
+    )
