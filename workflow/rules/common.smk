@@ -20,6 +20,20 @@ except (SweepError, run.RunError) as error:
     raise SystemExit(1)
 
 
+def all_pieces(wildcards):
+    return [
+        f"{RESULTS}/pieces/{piece_name(cell, block)}"
+        for cell in EXPERIMENT.cells()
+        for block in EXPERIMENT.blocks()
+    ]
+
+
+def digest_of(wildcards):
+    lengthscale = float(wildcards.lengthscale)
+    cell = Cell(wildcards.target, wildcards.kernel, lengthscale, wildcards.algorithm)
+    return EXPERIMENT.spec(cell).digest
+
+
 def start_run():
     global run_process
     run_process = run.start(SWEEP, SHELF, SITE, RESULTS)

@@ -1,13 +1,6 @@
 # The dataset of all curves, and the rates fitted to them.
 
 
-def all_pieces(wildcards):
-    return [
-        f"{RESULTS}/pieces/{piece_name(cell, block)}"
-        for cell in EXPERIMENT.cells()
-        for block in EXPERIMENT.blocks()
-    ]
-
 
 rule gather:
     input:

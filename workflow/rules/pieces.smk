@@ -2,16 +2,6 @@
 # over the Dask cluster.
 
 
-def cell_of(wildcards):
-    return Cell(
-        wildcards.target, wildcards.kernel, float(wildcards.lengthscale), wildcards.algorithm
-    )
-
-
-def digest_of(wildcards):
-    return EXPERIMENT.spec(cell_of(wildcards)).digest
-
-
 CELL = "{target}/{kernel}/{lengthscale}/{algorithm}/seeds-{first}-{last}"
 
 
