@@ -16,6 +16,7 @@ _PUBLIC = {
     "GaussianMixture": "bqlib.targets",
     "embed": "bqlib.embeddings",
     "fp_greedy": "bqlib.designs.fp_greedy",
+    "frank_wolfe": "bqlib.designs.frank_wolfe",
     "herding": "bqlib.designs.herding",
     "iid": "bqlib.designs.iid",
     "omp": "bqlib.designs.omp",

@@ -10,6 +10,7 @@ PLACES = {
     "kernel": {"exponentiated_quadratic": "bqlib.kernels:ExponentiatedQuadratic"},
     "design": {
         "fp_greedy": "bqlib.designs.fp_greedy:fp_greedy",
+        "frank_wolfe": "bqlib.designs.frank_wolfe:frank_wolfe",
         "herding": "bqlib.designs.herding:herding",
         "iid": "bqlib.designs.iid:iid",
         "omp": "bqlib.designs.omp:omp",
@@ -19,6 +20,7 @@ PLACES = {
     },
     "weights": {
         "bq": "bqlib.weights:bq",
+        "line_search": "bqlib.designs.frank_wolfe:line_search",
         "nonnegative": "bqlib.weights:nonnegative",
         "simplex": "bqlib.weights:simplex",
         "sum_to_one": "bqlib.weights:sum_to_one",
@@ -29,6 +31,8 @@ PLACES = {
 # An algorithm is a design with a weight rule.
 ALGORITHMS = {
     "fp_greedy": ("fp_greedy", "bq"),
+    "frank_wolfe": ("frank_wolfe", "line_search"),
+    "frank_wolfe_bq": ("frank_wolfe", "bq"),
     "herding": ("herding", "uniform"),
     "herding_bq": ("herding", "bq"),
     "iid": ("iid", "uniform"),

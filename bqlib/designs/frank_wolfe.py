@@ -1,0 +1,115 @@
+"""Frank-Wolfe with line search."""
+
+import numpy as np
+
+from bqlib.candidates import Candidates
+from bqlib.designs.design import Design, checked_request
+from bqlib.weights import PrefixWeights
+
+
+def frank_wolfe(target, kernel, n, *, rng, candidates=Candidates(), initial=None):  # noqa: B008
+    """Frank-Wolfe with line search: herding with the best step towards each point.
+
+    Each point maximises the inner product of k(., x) with the difference of the target's mean
+    embedding and that of the weighted points. The weights then move towards it by the step that
+    lowers the MMD the most. They are not negative and sum to one, see :func:`line_search`. A
+    candidate may be picked more than once.
+
+    Parameters
+    ----------
+    target, kernel
+        The pair; it must have an embedding.
+    n : int
+        Number of points.
+    rng : numpy.random.Generator or int
+    candidates : Candidates or array_like, shape (M, d)
+        How to draw the pool, or the pool itself.
+    initial : array_like, shape (m, d), optional
+        Points to start from; they count among the n.
+
+    Returns
+    -------
+    Design
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is wrong.
+
+    Notes
+    -----
+    O(M) time a step, O(M n) with fresh candidates. The MMD is O(n^-1/2) in general, and falls
+    exponentially where the mean embedding is inside the hull of a finite-dimensional kernel.
+
+    References
+    ----------
+    Bach, Lacoste-Julien and Obozinski, "On the equivalence between herding and conditional
+    gradient algorithms", ICML 2012; Briol, Oates, Girolami and Osborne, "Frank-Wolfe Bayesian
+    quadrature", NeurIPS 2015, which puts `bq` weights on the same points.
+    """
+    request = checked_request(target, kernel, n, rng, candidates, initial)
+    kernel_mean = request.embedding.kernel_mean
+    points = np.empty((n, target.dim))
+    points[: len(request.initial)] = request.initial
+    initial_mean = kernel_mean(request.initial)
+    pool = request.pool
+    if pool is not None:
+        mean, potential = kernel_mean(pool), np.zeros(len(pool))
+    path = _Path(n)
+    for m in range(n):
+        if m < len(request.initial):
+            mean_here = initial_mean[m]
+        else:
+            if request.pool is None:
+                pool = request.fresh_pool()
+                mean, potential = kernel_mean(pool), path.weights[:m] @ kernel(points[:m], pool)
+            i = np.argmax(mean - potential)
+            points[m], mean_here = pool[i], mean[i]
+        x = points[m : m + 1]
+        step = path.extend(kernel(points[: m + 1], x)[:, 0], mean_here)
+        if request.pool is not None:
+            potential += step * (kernel(x, pool)[0] - potential)
+    return Design(request.embedding, points, line_search)
+
+
+def line_search(embedding, points):
+    """Weights of a Frank-Wolfe path: each point in turn gets the step that lowers the MMD most.
+
+    The first point has weight one. With each new point all weights shrink by 1 - s and the point
+    gets s, where s in [0, 1] minimises the MMD. O(n^2) time and memory.
+    """
+    n = len(points)
+    gram, mean = embedding.kernel(points, points), embedding.kernel_mean(points)
+    path = _Path(n)
+    matrix = np.zeros((n, n))
+    for m in range(n):
+        path.extend(gram[: m + 1, m], mean[m])
+        matrix[m] = path.weights
+    return PrefixWeights(matrix)
+
+
+class _Path:
+    """Weights w of a Frank-Wolfe path, with w'Kw and w'z."""
+
+    def __init__(self, capacity):
+        self.weights = np.zeros(capacity)
+        self.size = 0
+        self.energy = 0.0
+        self.mean = 0.0
+
+    def extend(self, column, mean):
+        """Add a point by its kernels with all points, itself last, and z there; return the step."""
+        cross = self.weights[: self.size] @ column[:-1]
+        slope = mean - self.mean - cross + self.energy
+        curvature = self.energy - 2 * cross + column[-1]
+        if self.size == 0:
+            step = 1.0
+        else:
+            step = float(np.clip(slope / curvature, 0.0, 1.0)) if curvature > 0 else 0.0
+        self.weights[: self.size] *= 1 - step
+        self.weights[self.size] = step
+        self.energy = (1 - step) ** 2 * self.energy + 2 * step * (1 - step) * cross
+        self.energy += step**2 * column[-1]
+        self.mean += step * (mean - self.mean)
+        self.size += 1
+        return step
