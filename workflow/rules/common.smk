@@ -9,7 +9,7 @@ from bqlib.experiment import Cell, SweepError, load, piece_name
 PROJECT = Path(str(workflow.current_basedir)).parent.parent
 SHELF = PROJECT / "config" / "targets"
 SWEEP = Path(workflow.configfiles[-1]) if workflow.configfiles else PROJECT / "config/config.yaml"
-SITE = Path(config.get("site", PROJECT / "profiles/local/site.yaml"))
+SITE = PROJECT / config.get("site", "profiles/local/site.yaml")
 
 try:
     EXPERIMENT = load(SWEEP, SHELF)

@@ -1,21 +1,20 @@
 # The dataset of all curves, and the rates fitted to them.
 
 
-
 rule gather:
     input:
         all_pieces,
     output:
         f"{RESULTS}/curves.zarr/zarr.json",
+    log:
+        f"{RESULTS}/logs/gather.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/gather.tsv"
     params:
         sweep=SWEEP,
         shelf=SHELF,
         # What is stored of the sweep beside the pieces, such as its title.
         config=EXPERIMENT.canonical(),
-    log:
-        f"{RESULTS}/logs/gather.log",
-    benchmark:
-        f"{RESULTS}/benchmarks/gather.tsv"
     script:
         "../scripts/gather.py"
 

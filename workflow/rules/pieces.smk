@@ -9,12 +9,12 @@ rule piece:
     output:
         piece=f"{RESULTS}/pieces/{CELL}.zarr.zip",
         timing=f"{RESULTS}/timings/{CELL}.json",
-    params:
-        # Changes with the numbers and the code that this cell depends on, and reruns it then.
-        digest=digest_of,
     log:
         f"{RESULTS}/logs/pieces/{CELL}.log",
     benchmark:
         f"{RESULTS}/benchmarks/pieces/{CELL}.tsv"
+    params:
+        # Changes with the numbers and the code that this cell depends on, and reruns it then.
+        digest=digest_of,
     script:
         "../scripts/piece.py"
