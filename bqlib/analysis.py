@@ -6,8 +6,11 @@ import numpy as np
 import xarray as xr
 
 from bqlib import rates as numerics
+from bqlib.schema import COORDINATES, FAILED, MISSING, OK, SWEEP_DIMS
 
-FAILED, OK = 2, 1  # values of `status`; 0 is a trial that was never run
+LEVEL = 0.05  # of the test for faster than 1/n
+OCTAVES = ("first", "last")
+_LEFT_OUT = ((MISSING, "missing"), (FAILED, "failed"))
 
 
 def rates(dataset, windows=None):
@@ -24,109 +27,177 @@ def rates(dataset, windows=None):
     Returns
     -------
     xarray.Dataset
-        Over target, kernel, lengthscale, algorithm, `window` and `model`. `rate` is the mean over
-        seeds, `rate_low` and `rate_high` its 95 % interval by a bootstrap over seeds. Where
-        something is NaN, or some seeds are left out, `reason` says why.
+        Over the dimensions of the sweep, `window`, and some of:
+
+        - `model`: ``rate`` with its interval, and ``wins``, the share of seeds in which the model
+          fits best by AICc. ``verdict`` is the model that wins in 95 % of the seeds, or
+          "undecided". ``exponent`` and ``floor`` belong to one model each.
+        - `octave`: the last two doublings of n in the window. ``local_slope`` is
+          log2(e_n / e_2n), ``faster_p`` its Holm-adjusted one-sided p-value against 1, and
+          ``faster`` is "yes" where both are at most 0.05, "not shown" where they are not, and
+          "untested" for a window shorter than two octaves.
+
+        Intervals are 95 %, by a bootstrap over seeds. Where something is NaN or seeds are left
+        out, ``reason`` says why.
 
     Raises
     ------
     ValueError
-        If a window is not a rising pair of sizes with at least 8 integers.
+        If a window is not a rising pair of integers.
 
     Notes
     -----
-    A window that the curve of some seed does not fill gets no rate: the seeds that do fill it
-    are not a fair sample. Seeds that are missing or failed are left out, and said.
+    A window that the curve of some seed does not fill gets no fit: the seeds that do fill it are
+    not a fair sample. Seeds that are missing or failed are left out, and said. A window of n
+    speaks of that window only; no finite one proves a rate.
     """
-    windows = checked_windows(_config(dataset)["rate_windows"] if windows is None else windows)
-    cells = ["target", "kernel", "lengthscale", "algorithm"]
-    mmd = dataset["mmd"].transpose(*cells, "seed", "n")
-    status = dataset["status"].transpose(*cells, "seed").values
-    models = ["power_law"]
-    shape = (*mmd.shape[:4], len(windows), len(models))
-    rate, low, high = (np.full(shape, np.nan) for _ in range(3))
-    n_seeds = np.zeros(shape, dtype=np.int64)
-    reason = np.full(shape, "", dtype=object)
-    curves = mmd.values
-    for cell in np.ndindex(*mmd.shape[:4]):
-        for w, (a, b) in enumerate(windows):
-            at = (*cell, w, 0)
-            sizes = numerics.log_spaced(a, b)
-            errors, reason[at] = _window(curves[cell], status[cell], a, b)
-            if errors is None:
-                continue
-            n_seeds[at] = len(errors)
-            fitted, _, _ = numerics.power_law(sizes, errors[:, sizes - 1])
-            rate[at], low[at], high[at] = numerics.mean_interval(fitted)
-    dims = (*cells, "window", "model")
-    labels = [f"{a}-{b}" for a, b in windows]
-    return xr.Dataset(
-        {
-            "rate": (dims, rate, _about("rate a of the fit MMD = C n^-a, mean over seeds")),
-            "rate_low": (dims, low, _about("lower end of the 95 % interval of the rate")),
-            "rate_high": (dims, high, _about("upper end of the 95 % interval of the rate")),
-            "n_seeds": (dims, n_seeds, _about("number of seeds fitted")),
-            "reason": (dims, reason, _about("why a value is missing or seeds are left out")),
-        },
-        coords={
-            **{name: dataset[name] for name in cells},
-            "window": ("window", np.array(labels, dtype=object), _about("range of n fitted")),
-            "model": ("model", np.array(models, dtype=object), _about("model of the curve")),
-        },
-        attrs={"title": "Rates of convergence", "interval": "95 %, bootstrap over seeds"},
-    )
+    windows = _checked(json.loads(dataset.attrs["config"])["rate_windows"], windows)
+    mmd = dataset["mmd"].transpose(*SWEEP_DIMS, "seed", "n").values
+    status = dataset["status"].transpose(*SWEEP_DIMS, "seed").values
+    result = _empty(dataset, windows)
+    for cell in np.ndindex(mmd.shape[:4]):
+        for w, (first, last) in enumerate(windows):
+            place = dict(zip((*SWEEP_DIMS, "window"), (*cell, w), strict=True))
+            curves = mmd[cell][status[cell] == OK]
+            reasons, fits = _say(curves, status[cell], first, last)
+            result["reason"][place] = "; ".join(reasons)
+            if fits:
+                result["n_seeds"][place] = len(curves)
+                for name, value in _fit(curves, first, last).items():
+                    result[name][place] = value
+    return result
 
 
-def checked_windows(windows):
-    """The windows as pairs of integers.
-
-    Raises
-    ------
-    ValueError
-        Naming every window that is not a rising pair of sizes with at least 8 integers.
-    """
-    problems = []
-    for window in windows:
-        a, b = window if len(window) == 2 else (0, 0)
-        if not (a == int(a) and b == int(b) and a >= 1 and b - a + 1 >= numerics.FEWEST_SIZES):
-            problems.append(
-                f"window {list(window)} must be [a, b] with integers 1 <= a < b and at least "
-                f"{numerics.FEWEST_SIZES} sizes"
-            )
-    if problems:
-        raise ValueError("; ".join(problems))
-    return [(int(a), int(b)) for a, b in windows]
-
-
-def _window(curves, status, a, b):
-    """The curves (S, N) of the seeds that ran, and what to say.
-
-    None instead of the curves where the window cannot be fitted.
-    """
-    total = len(curves)
-    notes = []
-    for value, word in ((0, "missing"), (FAILED, "failed")):
-        count = int((status == value).sum())
-        if count:
-            notes.append(f"{count} of {total} seeds {word}")
-    curves = curves[status == OK]
-    if len(curves) == 0:
-        return None, "; ".join(notes)
-    if b > curves.shape[1]:
-        notes.append(f"the sweep ends at n = {curves.shape[1]}")
-        return None, "; ".join(notes)
-    short = int(np.isnan(curves[:, a - 1 : b]).any(axis=1).sum())
-    if short:
-        notes.append(f"{short} of {len(curves)} curves end before n = {b}")
-        return None, "; ".join(notes)
+def _fit(curves, first, last):
+    """All numbers of one cell and window, from the curves (S, N) of its seeds."""
+    sizes = numerics.log_spaced(first, last)
+    errors = curves[:, sizes - 1]
+    fits = {name: fit(sizes, errors) for name, fit in numerics.MODELS.items()}
+    shares = numerics.wins(fits, len(sizes))
+    result = {
+        "wins": list(shares.values()),
+        "verdict": numerics.verdict(shares),
+        **_over_seeds("exponent", fits["stretched_exponential"]["exponent"]),
+        **_over_seeds("floor", fits["power_law_with_floor"]["floor"]),
+    }
+    intervals = [
+        numerics.mean_interval(f["rate"]) if "rate" in f else (np.nan,) * 3 for f in fits.values()
+    ]
+    result |= zip(("rate", "rate_low", "rate_high"), np.transpose(intervals), strict=True)
+    starts = _octaves(first, last)
+    if starts is None:
+        return result | {"faster": "untested"}
+    slopes = numerics.local_slopes(curves)[:, starts - 1].T
+    intervals = [numerics.mean_interval(s) for s in slopes]
+    names = ("local_slope", "local_slope_low", "local_slope_high")
+    result |= zip(names, np.transpose(intervals), strict=True)
     if len(curves) < numerics.FEWEST_SEEDS:
-        notes.append(f"{len(curves)} seeds: an interval needs {numerics.FEWEST_SEEDS}")
-    return curves, "; ".join(notes)
+        return result | {"faster": "untested"}
+    p = numerics.holm(np.array([numerics.p_greater(s, 1.0) for s in slopes]))
+    return result | {"faster_p": p, "faster": "yes" if (p <= LEVEL).all() else "not shown"}
 
 
-def _config(dataset):
-    return json.loads(dataset.attrs["config"])
+def _over_seeds(name, values):
+    labels = (name, f"{name}_low", f"{name}_high")
+    return dict(zip(labels, numerics.mean_interval(values), strict=True))
 
 
-def _about(long_name, units="1"):
+def _octaves(first, last):
+    """Where the last two doublings of n in a window start, or None if it has not two."""
+    starts = np.array([last // 4, last // 2])
+    return starts if starts[0] >= first else None
+
+
+def _say(curves, status, first, last):
+    """What there is to say of a window, and whether it can be fitted."""
+    total, ran = len(status), len(curves)
+    counts = [(int((status == value).sum()), word) for value, word in _LEFT_OUT]
+    reasons = [f"{count} of {total} seeds {word}" for count, word in counts if count]
+    if ran == 0:
+        return reasons, False
+    if last > curves.shape[1]:
+        return [*reasons, f"the sweep ends at n = {curves.shape[1]}"], False
+    if last - first + 1 < numerics.FEWEST_SIZES:
+        return [*reasons, f"a fit needs at least {numerics.FEWEST_SIZES} values of n"], False
+    short = int(np.isnan(curves[:, first - 1 : last]).any(axis=1).sum())
+    if short:
+        return [*reasons, f"{short} of {ran} curves end before n = {last}"], False
+    if ran < numerics.FEWEST_SEEDS:
+        reasons.append(f"no interval: it needs {numerics.FEWEST_SEEDS} seeds, there are {ran}")
+    return reasons, True
+
+
+def _checked(default, windows):
+    windows = default if windows is None else windows
+    wrong = [
+        str(list(window))
+        for window in windows
+        if len(window) != 2
+        or any(bound != int(bound) for bound in window)
+        or not 1 <= window[0] < window[1]
+    ]
+    if wrong:
+        raise ValueError(
+            f"these windows are not [first, last] with integers 1 <= first < last: "
+            f"{', '.join(wrong)}"
+        )
+    return [(int(first), int(last)) for first, last in windows]
+
+
+def _empty(dataset, windows):
+    """The dataset of results, with nothing in it yet."""
+    labels = {
+        **{name: dataset[name].values for name in SWEEP_DIMS},
+        "window": np.array([f"{first}-{last}" for first, last in windows], dtype=object),
+        "model": np.array(list(numerics.MODELS), dtype=object),
+        "octave": np.array(OCTAVES, dtype=object),
+    }
+    about = {
+        **{name: COORDINATES[name] for name in SWEEP_DIMS},
+        "window": ("values of n fitted, first and last", ""),
+        "model": ("model of the curve", ""),
+        "octave": ("doubling of n: the last but one and the last of the window", ""),
+    }
+    coords = {name: (name, values, _about(*about[name])) for name, values in labels.items()}
+    octaves = [_octaves(*window) for window in windows]
+    octaves = [(0, 0) if starts is None else starts for starts in octaves]
+    coords["octave_start"] = (
+        ("window", "octave"),
+        np.array(octaves, dtype=np.int64),
+        _about("n at the start of the octave; 0 where the window has not two", "1"),
+    )
+    data = {}
+    for name, (dims, fill, long_name, units) in _VARIABLES.items():
+        dims = (*SWEEP_DIMS, "window", *dims)
+        dtype = object if isinstance(fill, str) else np.asarray(fill).dtype
+        shape = [len(labels[dim]) for dim in dims]
+        data[name] = (dims, np.full(shape, fill, dtype=dtype), _about(long_name, units))
+    attributes = {"title": "Rates of convergence", "config": dataset.attrs["config"]}
+    return xr.Dataset(data, coords, attributes)
+
+
+def _with_interval(name, dims, long_name):
+    return {
+        name: (dims, np.nan, f"{long_name}, mean over seeds", "1"),
+        f"{name}_low": (dims, np.nan, f"{long_name}, lower end of the 95 % interval", "1"),
+        f"{name}_high": (dims, np.nan, f"{long_name}, upper end of the 95 % interval", "1"),
+    }
+
+
+# Dimensions after the sweep's and the window, value where nothing is known, long name, units.
+_VARIABLES = {
+    **_with_interval("rate", ("model",), "rate a of a model with n^-a"),
+    **_with_interval("exponent", (), "exponent b of the model C exp(-c n^b)"),
+    **_with_interval("floor", (), "floor of the model power_law_with_floor"),
+    "wins": (("model",), np.nan, "share of seeds in which the model fits best by AICc", "1"),
+    "verdict": ((), "", "model that wins in 95 % of the seeds, or undecided", ""),
+    **_with_interval("local_slope", ("octave",), "log2(MMD at n / MMD at 2 n)"),
+    "faster_p": (("octave",), np.nan, "p-value of local_slope > 1, adjusted by Holm", "1"),
+    "faster": ((), "", "faster than 1/n in both octaves: yes, not shown or untested", ""),
+    "n_seeds": ((), 0, "number of seeds fitted", "1"),
+    "reason": ((), "", "why values are missing or seeds are left out", ""),
+}
+
+
+def _about(long_name, units):
     return {"long_name": long_name, "units": units}

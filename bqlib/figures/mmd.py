@@ -11,9 +11,11 @@ from matplotlib.lines import Line2D
 from bqlib import published
 from bqlib.figures import style
 from bqlib.rates import log_spaced
+from bqlib.schema import FAILED, MISSING, OK
 
-FAILED, OK = 2, 1
-COLUMNS = 3
+# Panels side by side, and letters that fit on a line of notes in one.
+COLUMNS = {1: 1, 2: 2, 3: 3, 4: 2}
+LETTERS = {1: 60, 2: 42, 3: 28}
 
 
 def mmd(dataset):
@@ -35,14 +37,14 @@ def mmd(dataset):
     kernels = json.loads(dataset.attrs["config"])["kernels"]
     lengthscales = dataset["lengthscale"].values
     pairs = [(t, k) for t in dataset["target"].values for k in dataset["kernel"].values]
-    columns = min(len(lengthscales), COLUMNS)
+    columns = COLUMNS.get(len(lengthscales), 3)
     rows_each = -(-len(lengthscales) // columns)
     rows = rows_each * len(pairs)
     styles = style.line_styles(list(dataset["algorithm"].values))
     compared = False
     with rc_context(style.RC):
         figure = Figure(
-            figsize=(style.WIDTH if columns > 1 else 6.0, 3.6 * rows + 0.9), layout="constrained"
+            figsize=(style.WIDTH if columns > 1 else 6.0, 3.9 * rows + 0.9), layout="constrained"
         )
         grid = figure.subplots(rows, columns, sharex=True, sharey="row", squeeze=False)
         for p, (target, kernel) in enumerate(pairs):
@@ -54,9 +56,10 @@ def mmd(dataset):
                 axes.set_title(f"{target}, {kernel}\n{title}" if len(pairs) > 1 else title)
                 if published.is_the_papers(target, kernels[kernel], float(lengthscale)):
                     compared = True
-                    _draw_published(axes, styles)
+                    _draw_published(axes, styles, dataset["n"].values[-1])
                 cell = {"target": target, "kernel": kernel, "lengthscale": lengthscale}
-                _draw_panel(axes, dataset.sel(cell), styles)
+                notes = _draw_panel(axes, dataset.sel(cell), styles)
+                _write(axes, notes, LETTERS[columns])
         for i, j in np.ndindex(grid.shape):
             if not grid[i, j].axison:
                 grid[i - 1, j].tick_params(labelbottom=True)
@@ -69,13 +72,14 @@ def mmd(dataset):
 
 
 def _draw_panel(axes, panel, styles):
+    """Draw one panel, and give the notes that belong in it."""
     n = panel["n"].values
     notes, tops = [], []
     for i, (algorithm, line) in enumerate(styles.items()):
         cell = panel.sel(algorithm=algorithm)
         status = cell["status"].values
         name = style.algorithm_name(algorithm)
-        for value, word in ((FAILED, "failed"), (0, "missing")):
+        for value, word in ((FAILED, "failed"), (MISSING, "missing")):
             if (status == value).any():
                 notes.append(f"{name}: {(status == value).sum()} of {len(status)} seeds {word}")
         curves = cell["mmd"].transpose("seed", "n").values[status == OK]
@@ -107,15 +111,24 @@ def _draw_panel(axes, panel, styles):
     axes.set(xscale="log", yscale="log", xlim=(n[0], n[-1]))
     if tops:
         _draw_guides(axes, n, max(tops))
-    text = "\n".join(textwrap.fill(note, 26) for note in notes)
-    axes.text(0.03, 0.03, text, transform=axes.transAxes, fontsize=8, va="bottom", gid="notes")
+    axes.xaxis.set_major_formatter("{x:g}")
+    return notes
+
+
+def _write(axes, notes, letters):
+    lines = [textwrap.fill(note, letters, subsequent_indent="  ") for note in notes]
+    axes.text(
+        0.03, 0.03, "\n".join(lines), transform=axes.transAxes, fontsize=8, va="bottom",
+        linespacing=1.3, gid="notes",
+        bbox={"facecolor": "white", "alpha": 0.7, "linewidth": 0, "pad": 1},
+    )  # fmt: skip
 
 
 def _ends(lengths, n):
     """Where the curves of an algorithm end, in words."""
     ended = lengths[lengths < n]
     first, last = ended.min(), ended.max()
-    where = f"n = {first}" if first == last else f"n = {first}–{last}"
+    where = f"n = {first}" if first == last else f"n = {first} to {last}"
     if len(ended) == len(lengths):
         return f"float64 ends at {where}"
     return f"float64 ends at {where} in {len(ended)} of {len(lengths)} seeds"
@@ -133,11 +146,11 @@ def _draw_guides(axes, n, top):
         )  # fmt: skip
 
 
-def _draw_published(axes, styles):
+def _draw_published(axes, styles, largest):
     for algorithm, (n, value) in published.curves("mmd").items():
         if algorithm in styles:
             axes.plot(
-                n, value, color=styles[algorithm]["color"], linewidth=0.8, zorder=1.5,
+                n[n <= largest], value[n <= largest], color="#333333", linewidth=0.8, zorder=1.5,
                 gid=f"published {algorithm}",
             )  # fmt: skip
 
@@ -147,7 +160,9 @@ def _legend(figure, styles, seeds, compared):
         Line2D([], [], **line, **style.MARKER, label=style.algorithm_name(algorithm))
         for algorithm, line in styles.items()
     ]
-    text = f"Lines with markers: median of {seeds} seeds. Bands: smallest to largest seed."
+    text = "One seed."
+    if seeds > 1:
+        text = f"Lines with markers: median of {seeds} seeds. Bands: smallest to largest seed."
     if compared:
         text += "\nThin lines: published by Huszár and Duvenaud (2012)."
     figure.legend(

@@ -19,7 +19,7 @@ RC = {
     "grid.color": "#e4e4e4",
     "grid.linewidth": 0.6,
     "legend.frameon": False,
-    "lines.linewidth": 1.7,
+    "lines.linewidth": 1.5,
     "lines.markersize": 5,
     "savefig.dpi": 200,
     "svg.hashsalt": "bqlib",
@@ -39,10 +39,15 @@ _COLORS = ["#0072B2", "#CC79A7", "#E69F00", "#7A4F00", "#5D5D5D"]
 _DASHES = [(0, (1, 1)), (0, (8, 2)), "-", (0, (3, 1, 1, 1, 1, 1))]
 _MARKERS = ["v", "P", "X", "<", ">", "*", "h"]
 _NAMES = {
-    "herding_bq": "herding, BQ weights",
+    "fp_greedy": "f·P-greedy",
+    "frank_wolfe": "Frank–Wolfe",
     "iid": "i.i.d.",
-    "iid_bq": "i.i.d., BQ weights",
+    "joint": "joint refinement",
+    "omp": "OMP",
+    "p_greedy": "P-greedy",
+    "rpcholesky": "RPCholesky",
     "sbq": "SBQ",
+    "sobol": "Sobol",
 }
 MARKER = {"markerfacecolor": "white", "markeredgewidth": 1.2}
 
@@ -72,8 +77,16 @@ def line_styles(algorithms):
 
 
 def algorithm_name(algorithm):
-    """An algorithm as people write it: ``"herding_bq"`` is ``"herding, BQ weights"``."""
-    return _NAMES.get(algorithm, algorithm.replace("_", " "))
+    """An algorithm as people write it: ``"sbq"`` is ``"SBQ"``.
+
+    Examples
+    --------
+    >>> algorithm_name("herding_bq")
+    'herding, BQ weights'
+    """
+    design = algorithm.removesuffix("_bq")
+    name = _NAMES.get(design, design.replace("_", " "))
+    return name if design == algorithm else f"{name}, BQ weights"
 
 
 def save(figure, path):
