@@ -216,7 +216,7 @@ def build_kernel(parameters, lengthscale):
         return family(**others)
     shape = np.array(parameters.get("shape", 1.0), dtype=float)
     if shape.ndim == 2:
-        return family(covariance=lengthscale**2 * shape, **others)
+        return family(covariance=lengthscale * shape * lengthscale, **others)
     return family(lengthscale=lengthscale * shape, **others)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import (
@@ -52,7 +52,9 @@ def read(path, shelf=None):
     except ValidationError as error:
         problems += [(_line(lines, loc), f"{place(loc)}: {text}") for loc, text in _told(error)]
     if problems:
-        raise SweepError(*[f"{path}:{line}: {text}" for line, text in sorted(set(problems))])
+        raise SweepError(
+            *[f"{path}:{line}: {' '.join(text.split())}" for line, text in sorted(set(problems))]
+        )
     return Experiment(
         name=sweep.name,
         title=sweep.title or sweep.name,
@@ -97,6 +99,9 @@ class _Keys(BaseModel):
     """A mapping with known keys, whose problems are told in our own words."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    # Keys that people put here, and what to say about them.
+    elsewhere: ClassVar[dict] = {}
 
     @model_validator(mode="wrap")
     @classmethod
@@ -147,9 +152,10 @@ def _words(error, model):
         return str(error["ctx"]["error"])
     if kind == "missing":
         about = model.model_fields[error["loc"][-1]].description
-        return f"missing; it must be {about}" if about else "missing, and it has no default"
+        return f"missing: give {about}" if about else "missing, and it has no default"
     if kind == "extra_forbidden":
-        return _unknown("key", error["loc"][-1], model.model_fields)
+        key = error["loc"][-1]
+        return model.elsewhere.get(key) or _unknown("key", key, model.model_fields)
     if kind == "too_short":
         return "must not be empty"
     return f"must be {_EXPECTED[kind]}, not {_shown(error['input'])}"
@@ -158,7 +164,11 @@ def _words(error, model):
 def _unknown(kind, name, allowed, also=""):
     near = get_close_matches(name.lower(), allowed, n=1)
     hint = f'; did you mean "{near[0]}"?' if near else "."
-    return f'unknown {kind} "{name}"{hint} Allowed: {", ".join(allowed) or "none"}{also}'
+    return f"unknown {kind} {_quoted(name)}{hint} Allowed: {', '.join(allowed) or 'none'}{also}"
+
+
+def _quoted(text):
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _shown(value):
@@ -167,16 +177,16 @@ def _shown(value):
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        return f'the text "{value}"'
+        return f"the text {_quoted(value)}"
     if isinstance(value, dict):
         return "a mapping"
-    return "a list" if isinstance(value, list) else f"{value!r}"
+    return "a list" if isinstance(value, list) else f"{value!r:.40}"
 
 
 def _label(value):
     if not re.fullmatch("[a-z][a-z0-9_]*", value):
         raise ValueError(
-            f'"{value}" is no label: use lower-case letters, digits and _, a letter first'
+            f"{_quoted(value)} is no label: use lower-case letters, digits and _, a letter first"
         )
     return value
 
@@ -265,10 +275,18 @@ def _shape(value):
     value = _array(value)
     shape = np.array(value)
     if shape.ndim == 2:
-        checked_cholesky(shape, "shape")
+        checked_cholesky(shape, "the matrix")
     elif shape.ndim != 1 or not shape.size or not (np.isfinite(shape) & (shape > 0)).all():
         raise ValueError("must be a list of finite positive numbers or a square matrix")
     return value
+
+
+class _KernelKeys(_Keys):
+    elsewhere: ClassVar[dict] = dict.fromkeys(
+        ("lengthscale", "covariance"),
+        'give length-scales in the key "lengthscales"; a "shape" here is multiplied by each',
+    )
+    family: str
 
 
 @cache
@@ -276,7 +294,7 @@ def _kernel_keys(family):
     fields = _field_types(family, omit=("lengthscale", "covariance"))
     if "lengthscale" in inspect.signature(family).parameters:
         fields["shape"] = (Annotated[Any, AfterValidator(_shape)], None)
-    return create_model("Kernel", __base__=_Keys, family=(str, ...), **fields)
+    return create_model("Kernel", __base__=_KernelKeys, **fields)
 
 
 @cache
@@ -287,9 +305,6 @@ def _target_keys(family):
 
 def _kernel(content, info: ValidationInfo):
     family = _family("kernel", content)
-    for key in ("lengthscale", "covariance"):
-        if key in content:
-            _fail(((key,), 'give it in the key "lengthscales" of the sweep, times a "shape" here'))
     parameters = _kernel_keys(family).model_validate(content).model_dump()
     if parameters.get("shape", ...) is None:
         del parameters["shape"]
@@ -341,7 +356,7 @@ def _target(name, info: ValidationInfo):
         target = build_target(content)
     except ValidationError as error:
         _fail(*[((), f"{path}: {place(loc)}: {message}") for loc, message in _told(error)])
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"{path}: {error}") from None
     reading.targets[path.stem] = target
     return path.stem, {k: v for k, v in content.items() if k not in FREE_TEXT or v}, target
@@ -360,7 +375,7 @@ def _read_json(path):
         raise ValueError(
             f"{path} is not JSON: line {error.lineno}, column {error.colno}: {error.msg}"
         ) from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ValueError(f"{path} cannot be read: {error}") from None
     if not isinstance(content, dict):
         raise ValueError(f"{path} must hold one JSON object, not {_shown(content)}")
@@ -374,9 +389,13 @@ def _lengthscale(value, info: ValidationInfo):
 
 
 class _AlgorithmKeys(_Keys):
-    name: _Label
-    design: Annotated[str, _one_of("design", registry.PLACES["design"])]
-    weights: Annotated[str, _one_of("weight rule", registry.PLACES["weights"])]
+    name: _Label = Field(description="the label that results carry")
+    design: Annotated[str, _one_of("design", registry.PLACES["design"])] = Field(
+        description="the name of a design"
+    )
+    weights: Annotated[str, _one_of("weight rule", registry.PLACES["weights"])] = Field(
+        description="the name of a weight rule"
+    )
 
 
 def _algorithm(value, info: ValidationInfo):
@@ -441,7 +460,7 @@ def _tuples(value):
 
 def _points(value, info: ValidationInfo):
     candidates = info.data.get("candidates")
-    if candidates is not None and value > candidates.size:
+    if candidates is not None and not candidates.fresh and value > candidates.size:
         raise ValueError(f"must be at most the {candidates.size} candidates, not {value}")
     return value
 

@@ -82,7 +82,8 @@ def read(path):
         raise UnreadableError(1, f"cannot be read: {error.strerror}") from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        raise UnreadableError(line, f"holds a control character, {error.character!r}") from None
+        character = chr(error.character)
+        raise UnreadableError(line, f"holds the control character {character!r}") from None
     except yaml.MarkedYAMLError as error:
         line, column, words = _plain_words(error)
         raise UnreadableError(line, f"column {column}: {words}") from None
@@ -96,7 +97,8 @@ def read(path):
 
 def _value(node, loc, line, lines, problems, around):
     def refuse(problem):
-        raise UnreadableError(node.start_mark.line + 1, f"{place(loc)}: {problem}")
+        where = f"{place(loc)}: " if loc else ""
+        raise UnreadableError(node.start_mark.line + 1, where + problem)
 
     lines[loc] = line
     if node in around:
@@ -143,23 +145,28 @@ def _plain_words(error):
     """Line, column and plain words for what stopped the YAML parser."""
     problem, mark = error.problem, error.problem_mark
     start = error.context_mark or mark
-    character = error.problem_mark.buffer[mark.pointer : mark.pointer + 1]
+    character = mark.buffer[mark.pointer : mark.pointer + 1]
     if "could not find expected ':'" in problem:
         mark, words = start, 'expected "key: value" here'
     elif "mapping values are not allowed" in problem:
-        words = 'no ": " can stand here: indent keys alike, and put text that holds it in quotes'
+        words = (
+            'no ": " can stand here: does the line above lack one, is this line indented like its '
+            "neighbours, is there text to put in quotes?"
+        )
     elif "expected ',' or" in problem:
         words = f"the list or mapping opened in line {start.line + 1} lacks a comma or its end"
+    elif "expected the node content" in problem:
+        words = f"a value is missing before {character}"
     elif "expected <block end>" in problem:
         words = f"not indented like the lines it follows, from line {start.line + 1} on"
     elif "cannot start any token" in problem and character == "\t":
         words = "a tab: indent with spaces"
-    elif "cannot start any token" in problem:
+    elif "cannot start any token" in problem or "undefined alias" in problem:
         words = f"put text that starts with {character} in quotes"
     elif "unexpected end of stream" in problem:
         words = f"the quotation mark of line {start.line + 1} has no partner"
     elif "another document" in problem:
         words = "a second document starts here; the file must hold one"
     else:
-        words = f"cannot be read as YAML: {problem}"
+        words = ": ".join(filter(None, ("cannot be read as YAML", error.context, problem)))
     return mark.line + 1, mark.column + 1, words
