@@ -30,7 +30,7 @@ def mmd(embedding, points, weights):
     >>> normal = GaussianMixture([1.0], [[0.0]], [[[1.0]]])
     >>> embedding = embed(ExponentiatedQuadratic(1.0), normal)
     >>> round(mmd(embedding, np.array([[-1.0], [1.0]]), np.array([0.5, 0.5])), 6)
-    0.173026
+    0.208871
     """
     return float(np.sqrt(mmd2(embedding, points, weights)))
 

@@ -8,6 +8,8 @@ import numpy as np
 
 from bqlib.candidates import Candidates
 from bqlib.embeddings import Embedding, embed
+from bqlib.posterior import integral
+from bqlib.weights import first_occurrence
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +37,78 @@ class Design:
     def weights(self):
         """Weights of the points by `rule`, shape (n,)."""
         return self.rule(self.embedding, self.points).final(len(self.points))
+
+    def integrate(self, f=None, *, values=None, vectorized=False, rule=None, output_scale=None):
+        """Estimate the integral of f under the target.
+
+        Parameters
+        ----------
+        f : callable, optional
+            Called once for each distinct point, with an array of shape (d,), and returns a number.
+        values : array_like, shape (n,), optional
+            f at `points` where it was computed elsewhere. Give this or `f`, not both.
+        vectorized : bool
+            True: `f` is called once, with all distinct points (m, d), and returns shape (m,).
+        rule : callable, optional
+            A weight rule to use in place of the design's own. With
+            :func:`bqlib.weights.sum_to_one`, an f that is far from zero on the whole costs
+            no accuracy.
+        output_scale : float, optional
+            Typical size of f about its mean, in units of the kernel's: f has prior variance
+            output_scale^2 k(x, x). Left out, it is fitted to the values.
+
+        Returns
+        -------
+        Integral
+            With `mean`, `std` and `interval(level)`: see :class:`bqlib.posterior.Integral` for
+            what the standard deviation means.
+
+        Raises
+        ------
+        ValueError
+            If the values do not have one finite number for each point.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bqlib import ExponentiatedQuadratic, GaussianMixture, sbq
+        >>> normal = GaussianMixture([1.0], [[0.0]], [[[1.0]]])
+        >>> design = sbq(normal, ExponentiatedQuadratic(1.0), n=8, rng=0)
+        >>> result = design.integrate(lambda x: np.cos(x[0]))
+        >>> lower, upper = result.interval(0.95)
+        >>> bool(lower < np.exp(-0.5) < upper)
+        True
+        """
+        if (f is None) == (values is None):
+            raise ValueError("give either f or values, and not both")
+        if f is not None:
+            values = self._evaluate(f, vectorized)
+        weights = self.weights
+        if rule is not None:
+            weights = rule(self.embedding, self.points).final(len(self.points))
+        return integral(self.embedding, self.points, weights, values, output_scale=output_scale)
+
+    def _evaluate(self, f, vectorized):
+        distinct, index = np.unique(first_occurrence(self.points), return_inverse=True)
+        points = self.points[distinct]
+        if vectorized:
+            values = np.asarray(f(points), dtype=float)
+            if values.shape != (len(points),):
+                raise ValueError(
+                    f"f returned shape {values.shape} for points of shape {points.shape}; it must "
+                    f"return ({len(points)},), or set vectorized=False for an f of one point"
+                )
+            return values[index]
+        values = []
+        for x in points:
+            value = np.asarray(f(x), dtype=float)
+            if value.shape != ():
+                raise ValueError(
+                    f"f returned shape {value.shape} for one point of shape {x.shape}; it must "
+                    "return a number, or set vectorized=True for an f of all points"
+                )
+            values.append(value)
+        return np.array(values)[index]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,134 @@
+"""The integral of one f: its estimate from values at weighted points, and how sure that is."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.special import ndtri, stdtrit
+
+from bqlib.discrepancy import mmd
+from bqlib.weights import first_occurrence, leading_cholesky
+
+
+@dataclass(frozen=True, eq=False)
+class Integral:
+    """Estimate of an integral under the target, and its error under a model of f.
+
+    The model: f is drawn from a Gaussian process with covariance a^2 k, k the design's kernel and
+    a the output scale. Its mean is zero; where the weights sum to one, it is any constant.
+
+    Attributes
+    ----------
+    mean : float
+        The estimate w'f. With weights :func:`bqlib.weights.bq` or
+        :func:`bqlib.weights.sum_to_one`, the posterior mean of the integral.
+    std : float
+        a MMD(w): the root mean squared error of the estimate over draws of f from the model. With
+        the same two rules, the posterior standard deviation. In units of f.
+    output_scale : float
+        a: the one given, or the one fitted to the values.
+    freedom : float
+        Degrees of freedom of the fitted a; infinity where a was given.
+    """
+
+    mean: float
+    std: float
+    output_scale: float
+    freedom: float
+
+    def interval(self, level=0.95):
+        """Lower and upper end of the central credible interval of probability `level`.
+
+        Student's t about `mean` with `freedom` degrees of freedom and scale `std` (normal where
+        the output scale was given). Under the model, it holds the integral with probability
+        `level` exactly for the weights ``bq`` and ``sum_to_one``, and nearly so for others.
+        """
+        if not 0 < level < 1:
+            raise ValueError(f"level is {level}; it must lie between 0 and 1")
+        tail = (1 + level) / 2
+        quantile = ndtri(tail) if np.isinf(self.freedom) else stdtrit(self.freedom, tail)
+        return self.mean - quantile * self.std, self.mean + quantile * self.std
+
+
+def integral(embedding, points, weights, values, *, output_scale=None):
+    """Estimate the integral of f under the embedding's target from its values at points.
+
+    Parameters
+    ----------
+    embedding : Embedding
+    points : ndarray, shape (n, d)
+    weights : ndarray, shape (n,)
+    values : array_like, shape (n,)
+        f at the points.
+    output_scale : float, optional
+        The a of :class:`Integral`. Left out, it is fitted by maximum likelihood, a^2 = f'K^{-1}f/n;
+        where the weights sum to one, to f minus its best constant and with n - 1 for n. Repeated
+        points, and those after the first whose pivot float64 cannot tell from zero, are left out.
+
+    Returns
+    -------
+    Integral
+
+    Raises
+    ------
+    ValueError
+        If the values are not n finite numbers or differ at one point, or too few points are left
+        to fit the output scale.
+
+    Notes
+    -----
+    O(n^3) time, O(n^2) memory. The standard deviation is right on average over functions that
+    vary as the kernel says. For an f that is rougher it is too small, and nothing in the values at
+    the points may show it.
+    """
+    values = np.array(values, dtype=float)
+    if values.shape != (len(points),):
+        raise ValueError(f"values have shape {values.shape}; {len(points)} points need as many")
+    if not np.isfinite(values).all():
+        bad = np.flatnonzero(~np.isfinite(values)).tolist()
+        raise ValueError(f"f is NaN or infinite at the points number {bad}; it must be finite")
+    first = first_occurrence(points)
+    differ = np.abs(values - values[first]) > 1e-9 * np.abs(values).max()
+    if differ.any():
+        i = int(differ.argmax())
+        raise ValueError(
+            f"points {first[i]} and {i} are equal, but f is {values[first[i]]} and {values[i]} "
+            "there; f must not be random"
+        )
+    freedom = np.inf
+    if output_scale is None:
+        distinct = first == np.arange(len(points))
+        constant = abs(weights.sum() - 1) < 1e-9
+        output_scale, freedom = fitted_output_scale(
+            embedding.kernel, points[distinct], values[distinct], constant
+        )
+    elif not (np.isfinite(output_scale) and output_scale > 0):
+        raise ValueError(f"output_scale is {output_scale}; it must be finite and positive")
+    std = output_scale * mmd(embedding, points, weights)
+    return Integral(float(weights @ values), float(std), float(output_scale), freedom)
+
+
+def fitted_output_scale(kernel, points, values, constant):
+    """Output scale of greatest likelihood, and its degrees of freedom.
+
+    Parameters
+    ----------
+    kernel
+    points : ndarray, shape (n, d)
+        All different.
+    values : ndarray, shape (n,)
+    constant : bool
+        False: f has mean zero, and a^2 = f'K^{-1}f / n. True: f has an unknown constant mean, and
+        the likelihood is that of its contrasts (restricted maximum likelihood).
+    """
+    factor, rank = leading_cholesky(kernel(points, points))
+    freedom = rank - constant
+    if freedom < 1:
+        raise ValueError(
+            f"{rank} distinct points are too few to fit the output scale; give output_scale"
+        )
+    white = solve_triangular(factor, values[:rank], lower=True)
+    if constant:
+        ones = solve_triangular(factor, np.ones(rank), lower=True)
+        white -= ones * (ones @ white) / (ones @ ones)
+    return np.sqrt(white @ white / freedom), float(freedom)
