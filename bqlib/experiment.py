@@ -87,7 +87,8 @@ class Spec:
 
     def build(self):
         """The objects (target, kernel)."""
-        return build_target(self.target), build_kernel(self.kernel, self.cell.lengthscale)
+        target = build_target(self.target)
+        return target, build_kernel(self.kernel, self.cell.lengthscale, target)
 
     @cached_property
     def digest(self):
@@ -208,16 +209,22 @@ def build_target(content):
     return family(**{k: v for k, v in content.items() if k not in ("family", *FREE_TEXT)})
 
 
-def build_kernel(parameters, lengthscale):
-    """The kernel of these parameters (family, shape and others) at one length-scale."""
+def build_kernel(parameters, lengthscale, target):
+    """The kernel of these parameters (family, shape and others) at one length-scale.
+
+    `target` goes to the kernels that are made for one.
+    """
     family = registry.find("kernel", parameters["family"])
-    others = {k: v for k, v in parameters.items() if k not in ("family", "shape")}
-    if "lengthscale" not in inspect.signature(family).parameters:
-        return family(**others)
+    takes = inspect.signature(family).parameters
+    arguments = {k: v for k, v in parameters.items() if k not in ("family", "shape")}
+    if "target" in takes:
+        arguments["target"] = target
     shape = np.array(parameters.get("shape", 1.0), dtype=float)
     if shape.ndim == 2:
-        return family(covariance=lengthscale * shape * lengthscale, **others)
-    return family(lengthscale=lengthscale * shape, **others)
+        arguments["covariance"] = lengthscale * shape * lengthscale
+    elif "lengthscale" in takes:
+        arguments["lengthscale"] = lengthscale * shape
+    return family(**arguments)
 
 
 @cache

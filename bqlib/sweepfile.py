@@ -5,7 +5,7 @@ import json
 import math
 import re
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -291,7 +291,7 @@ class _KernelKeys(_Keys):
 
 @cache
 def _kernel_keys(family):
-    fields = _field_types(family, omit=("lengthscale", "covariance"))
+    fields = _field_types(family, omit=("target", "lengthscale", "covariance"))
     if "lengthscale" in inspect.signature(family).parameters:
         fields["shape"] = (Annotated[Any, AfterValidator(_shape)], None)
     return create_model("Kernel", __base__=_KernelKeys, **fields)
@@ -314,23 +314,22 @@ def _kernel(content, info: ValidationInfo):
         _fail((("shape",), f"{content['family']} takes a list of numbers, not a full matrix"))
     if "lengthscale" not in takes and any(scale != 1 for scale in reading.lengthscales):
         raise ValueError(f"{content['family']} has no length-scale: sweep it at lengthscales: [1]")
-    for lengthscale in reading.lengthscales or [1.0]:
-        try:
-            with np.errstate(all="raise"):
-                kernel = build_kernel(parameters, lengthscale)
-        except (TypeError, ValueError, ArithmeticError) as error:
-            raise ValueError(f"at length-scale {lengthscale:.12g}: {error}") from None
     problems = []
     for label, target in reading.targets.items():
-        try:
-            embeddings.find(family, type(target))
-        except TypeError as error:
-            problems.append(((), str(error)))
-            continue
-        if kernel.dim not in (None, target.dim):
-            problems.append(
-                ((), f"has dimension {kernel.dim}, but target {label} has dimension {target.dim}")
-            )
+        # The extremes are where numbers fail.
+        for lengthscale in sorted({f(reading.lengthscales or [1.0]) for f in (min, max)}):
+            try:
+                with np.errstate(over="raise", invalid="raise"):
+                    kernel = build_kernel(parameters, lengthscale, target)
+                    prior_variance = embeddings.embed(kernel, target).prior_variance
+            except ArithmeticError:
+                prior_variance = math.nan
+            except (TypeError, ValueError) as error:
+                problems.append(((), f"with target {label}: {error}"))
+                continue
+            if not 0 <= prior_variance < math.inf:
+                problem = f"length-scale {lengthscale:g} is beyond what numbers hold"
+                problems.append(((), f"with target {label}: {problem}"))
     if problems:
         _fail(*problems)
     return parameters
@@ -438,19 +437,21 @@ def _candidates(content, info: ValidationInfo):
     if "inflation" in values and values.get("source") != "inflated":
         _fail((("inflation",), 'goes with source "inflated", and only with it'))
     values["box"] = _tuples(values.get("box"))
+    problems = []
     try:
         candidates = Candidates(**values)
     except ValueError as error:
-        key = str(error).split()[0]
-        _fail(((key,) if key in content else (), str(error)))
-    dims = {label: target.dim for label, target in info.context.targets.items()}
-    wrong = [
-        (("box",), f"has {len(candidates.box)} coordinates, but target {label} has dimension {dim}")
-        for label, dim in dims.items()
-        if candidates.box is not None and len(candidates.box) != dim
-    ]
-    if wrong:
-        _fail(*wrong)
+        problems.append(str(error))
+    else:
+        for label, target in info.context.targets.items():
+            try:
+                replace(candidates, size=1).draw(target, np.random.default_rng(0))
+            except (TypeError, ValueError) as error:
+                problems.append(f"{error} (target {label})")
+    if problems:
+        # Where a message starts with a key, it stands at that key.
+        keys = [problem.split()[0] for problem in problems]
+        _fail(*[((k,) if k in content else (), p) for k, p in zip(keys, problems, strict=True)])
     return candidates
 
 
