@@ -6,9 +6,23 @@ A place is ``"module:attribute"`` and is imported when it is asked for.
 from importlib import import_module
 
 PLACES = {
-    "target": {"gaussian_mixture": "bqlib.targets:GaussianMixture"},
-    "kernel": {"exponentiated_quadratic": "bqlib.kernels:ExponentiatedQuadratic"},
+    "target": {
+        "empirical": "bqlib.targets:Empirical",
+        "gaussian_mixture": "bqlib.targets:GaussianMixture",
+        "uniform": "bqlib.targets:Uniform",
+    },
+    "kernel": {
+        "brownian": "bqlib.kernels:Brownian",
+        "brownian_bridge": "bqlib.kernels:BrownianBridge",
+        "exponentiated_quadratic": "bqlib.kernels:ExponentiatedQuadratic",
+        "integrated_brownian": "bqlib.kernels:IntegratedBrownian",
+        "korobov": "bqlib.kernels:Korobov",
+        "l2_star": "bqlib.kernels:L2Star",
+        "matern": "bqlib.kernels:Matern",
+        "rational_quadratic": "bqlib.kernels:RationalQuadratic",
+    },
     "design": {
+        "block_sbq": "bqlib.designs.block_sbq:block_sbq",
         "fp_greedy": "bqlib.designs.fp_greedy:fp_greedy",
         "frank_wolfe": "bqlib.designs.frank_wolfe:frank_wolfe",
         "herding": "bqlib.designs.herding:herding",
@@ -30,6 +44,7 @@ PLACES = {
 
 # An algorithm is a design with a weight rule.
 ALGORITHMS = {
+    "block_sbq": ("block_sbq", "bq"),
     "fp_greedy": ("fp_greedy", "bq"),
     "frank_wolfe": ("frank_wolfe", "line_search"),
     "frank_wolfe_bq": ("frank_wolfe", "bq"),

@@ -55,7 +55,7 @@ def newton_greedy(request, choose, refine=None):
         candidates.residual[spent] = candidates.power[spent] = 0.0
         i = None if spent.all() else choose(candidates.residual, candidates.power)
         if i is None:
-            return Design(embedding, points[:step], bq, _reason(step, spent.all()))
+            return Design(embedding, points[:step], bq, stop_reason(step, spent.all()))
         if refine is None:
             x, column = candidates.pool[i], candidates.basis[: interpolant.rank, i].copy()
             residual, power = candidates.residual[i], candidates.power[i]
@@ -107,6 +107,11 @@ class Interpolant:
     @property
     def projections(self):
         return self._projections[: self.rank]
+
+    @property
+    def weights(self):
+        """K^{-1} z at the points, shape (rank,)."""
+        return solve_triangular(self.factor, self.projections, lower=True, trans="T")
 
     def columns(self, x):
         """Newton basis at x (m, d), shape (rank, m): L^{-1} k(points, x)."""
@@ -177,7 +182,8 @@ class _FreshPools:
         pass
 
 
-def _reason(n, spent):
+def stop_reason(n, spent):
+    """Why a greedy design ends at n points: all candidates spent, or none of use."""
     if spent:
         return (
             f"design stops at n = {n}: the pivot of every further candidate is below "
