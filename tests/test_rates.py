@@ -1,0 +1,155 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from synthetic_sweep import correlated_noise, power_curves
+
+from bqlib import rates
+
+WINDOW = (20, 400)
+SIZES = rates.log_spaced(*WINDOW)
+
+
+@given(st.integers(1, 500), st.integers(1, 2000))
+def test_log_spaced_sizes_are_distinct_enough_and_keep_the_ends(low, width):
+    sizes = rates.log_spaced(low, low + width)
+    assert (sizes[0], sizes[-1]) == (low, low + width)
+    assert (np.diff(sizes) > 0).all()
+    assert len(sizes) >= min(width + 1, 20)
+    assert len(sizes) <= 40
+
+
+@pytest.mark.parametrize("low, high", [(0, 5), (5, 5), (9, 3)])
+def test_log_spaced_refuses_what_is_no_range(low, high):
+    with pytest.raises(ValueError, match=f"{low} to {high}"):
+        rates.log_spaced(low, high)
+
+
+@pytest.mark.parametrize("rate", [0.5, 1.0, 1.5])
+def test_known_exponents_are_recovered_within_their_interval(rate):
+    curves = power_curves(rate, seeds=20)
+    mean, low, high = rates.mean_interval(rates.power_law(SIZES, curves[:, SIZES - 1])["rate"])
+    assert low < rate < high
+    assert high - low < 0.06
+    assert mean == pytest.approx(rate, abs=0.03)
+
+
+@pytest.mark.parametrize("seeds", [10, 20])
+def test_intervals_over_seeds_cover_and_those_from_one_curve_do_not(seeds):
+    trials = 500
+    rng = np.random.default_rng(7)
+    noise = correlated_noise(rng, (trials * seeds, WINDOW[1]), 0.05)[:, SIZES - 1]
+    fit = rates.power_law(SIZES, np.exp(noise) / SIZES)
+    estimates = fit["rate"].reshape(trials, seeds)
+    intervals = np.array([rates.mean_interval(values)[1:] for values in estimates])
+    covered = np.mean((intervals[:, 0] <= 1.0) & (intervals[:, 1] >= 1.0))
+    assert 0.93 <= covered <= 0.97
+
+    x = np.log(SIZES) - np.log(SIZES).mean()
+    naive = np.sqrt(fit["rss"] / (len(SIZES) - 2) / (x @ x))
+    reach = stats.t.ppf(0.975, len(SIZES) - 2) * naive
+    assert np.mean(np.abs(fit["rate"] - 1.0) <= reach) < 0.7
+
+
+def test_an_interval_needs_five_seeds_and_repeats_itself():
+    values = np.array([1.0, 1.2, 0.9, 1.1, 1.05])
+    assert np.isnan(rates.mean_interval(values[:4])[1:]).all()
+    mean, low, high = rates.mean_interval(values)
+    assert values.min() <= low < mean < high <= values.max()
+    assert rates.mean_interval(values) == (mean, low, high)
+
+
+def test_local_slopes_compare_n_with_2n():
+    n = np.arange(1, 402)
+    slopes = rates.local_slopes(np.array([3.0 / n, np.exp(-np.sqrt(n))]))
+    assert slopes.shape == (2, 200)
+    np.testing.assert_allclose(slopes[0], 1.0, rtol=1e-12)
+    expected = (np.sqrt(200) - np.sqrt(100)) / np.log(2)
+    assert slopes[1, 99] == pytest.approx(expected, rel=1e-12)
+
+
+def shares_of(curves):
+    errors = curves[:, SIZES - 1]
+    fits = {name: fit(SIZES, errors) for name, fit in rates.MODELS.items()}
+    return fits, rates.wins(fits, len(SIZES))
+
+
+def independent_noise(curve, sd=0.02, seeds=20):
+    noise = np.random.default_rng(3).standard_normal((seeds, len(curve)))
+    return curve * np.exp(sd * noise)
+
+
+N = np.arange(1.0, 401)
+
+
+def test_a_stretched_exponential_is_told_from_a_power_law():
+    fits, shares = shares_of(independent_noise(0.14 * np.exp(-0.3 * N**0.5)))
+    assert rates.verdict(shares) == "stretched_exponential"
+    fit = fits["stretched_exponential"]
+    np.testing.assert_allclose(fit["exponent"], 0.5, atol=0.05)
+    assert fit["decay"].mean() == pytest.approx(0.3, abs=0.03)
+    assert fit["log_constant"].mean() == pytest.approx(np.log(0.14), abs=0.1)
+
+
+@pytest.mark.parametrize("rate", [0.5, 0.92, 2.0])
+def test_a_power_law_is_told_from_richer_models(rate):
+    _, shares = shares_of(independent_noise(0.8 * N**-rate))
+    assert rates.verdict(shares) == "power_law"
+
+
+@pytest.mark.parametrize("floor", [0.002, 0.02])
+def test_a_floor_is_detected(floor):
+    curve = np.hypot(0.8 / N, floor)
+    fits, shares = shares_of(independent_noise(curve))
+    assert rates.verdict(shares) == "power_law_with_floor"
+    fit = fits["power_law_with_floor"]
+    np.testing.assert_allclose(fit["floor"], floor, rtol=0.15)
+    assert fit["rate"].mean() == pytest.approx(1.0, abs=0.05)
+    assert np.exp(fit["log_constant"]).mean() == pytest.approx(0.8, rel=0.1)
+
+
+def test_noise_correlated_along_n_does_not_make_a_richer_model_win():
+    _, shares = shares_of(power_curves(1.0, seeds=100))
+    assert shares["power_law"] > 0.8
+
+
+@pytest.mark.parametrize("name", rates.MODELS)
+def test_models_fit_their_own_curves_exactly(name):
+    curve = {
+        "power_law": 2.0 * N**-0.7,
+        "stretched_exponential": 2.0 * np.exp(-0.4 * N**0.6),
+        "power_law_with_floor": np.hypot(2.0 * N**-0.9, 0.03),
+    }[name]
+    fit = rates.MODELS[name](SIZES, curve[None, SIZES - 1])
+    assert fit["rss"][0] < 1e-10
+    assert fit["log_constant"][0] == pytest.approx(np.log(2.0), abs=1e-4)
+
+
+def test_a_floor_never_makes_the_fit_worse():
+    errors = power_curves(0.9, seeds=30)[:, SIZES - 1]
+    plain = rates.power_law(SIZES, errors)["rss"]
+    assert (rates.power_law_with_floor(SIZES, errors)["rss"] <= plain * (1 + 1e-6)).all()
+
+
+def test_aicc_by_hand():
+    # 25 points and 2 parameters, the variance as a third: 25 log(0.04) + 6 + 24 / 21.
+    assert rates.aicc(1.0, 25, 2) == pytest.approx(25 * np.log(0.04) + 6 + 24 / 21, rel=1e-14)
+    assert rates.aicc(1e-40, 25, 3) > rates.aicc(0.0, 25, 2)
+
+
+def test_one_sided_test_agrees_with_scipy():
+    values = np.random.default_rng(5).normal(1.1, 0.3, 12)
+    expected = stats.ttest_1samp(values, 1.0, alternative="greater").pvalue
+    assert rates.p_greater(values, 1.0) == pytest.approx(expected, rel=1e-12)
+    assert rates.p_greater(np.full(6, 1.5), 1.0) == 0.0
+    assert rates.p_greater(np.full(6, 1.0), 1.0) == 1.0
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=6))
+def test_holm_never_lowers_a_p_value_and_keeps_their_order(p):
+    p = np.array(p)
+    adjusted = rates.holm(p)
+    assert (adjusted >= p).all()
+    assert (np.diff(adjusted[np.argsort(p, kind="stable")]) >= 0).all()
+    assert adjusted.min() == min(1.0, len(p) * p.min())
