@@ -96,18 +96,27 @@ class Spec:
 
         Other cells, the seeds, free text and the way the sweep was written leave it as it is.
         """
-        science = {
-            "cell": asdict(self.cell),
-            "target": {k: v for k, v in self.target.items() if k not in FREE_TEXT},
-            "kernel": self.kernel,
-            "design": self.design,
-            "weights": self.weights,
-            "candidates": asdict(self.candidates),
-            "n": self.n,
-            "code": self.fingerprint,
-        }
-        text = json.dumps(science, sort_keys=True, allow_nan=False)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return _digest(self, _science(self.target))
+
+
+def _science(target):
+    """The content of a target file as JSON, without what is there for people."""
+    return json.dumps({k: v for k, v in target.items() if k not in FREE_TEXT}, sort_keys=True)
+
+
+def _digest(spec, target):
+    science = {
+        "cell": asdict(spec.cell),
+        "target": target,
+        "kernel": spec.kernel,
+        "design": spec.design,
+        "weights": spec.weights,
+        "candidates": asdict(spec.candidates),
+        "n": spec.n,
+        "code": spec.fingerprint,
+    }
+    text = json.dumps(science, sort_keys=True, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -179,12 +188,16 @@ class Experiment:
     @cached_property
     def _specs(self):
         algorithms = {algorithm.name: algorithm for algorithm in self.algorithms}
+        science = {label: _science(target) for label, target in self.targets.items()}
         specs = {}
         for cell in self.cells():
             target, kernel = self.targets[cell.target], self.kernels[cell.kernel]
             design, rule = algorithms[cell.algorithm].design, algorithms[cell.algorithm].weights
             code = code_fingerprint(target["family"], kernel["family"], design, rule)
-            specs[cell] = Spec(cell, target, kernel, design, rule, self.candidates, self.n, code)
+            spec = Spec(cell, target, kernel, design, rule, self.candidates, self.n, code)
+            # A target may be a large data set: write it out once, not for each cell.
+            vars(spec)["digest"] = _digest(spec, science[cell.target])
+            specs[cell] = spec
         return specs
 
 

@@ -36,6 +36,7 @@ from bqlib.experiment import (
     build_target,
 )
 from bqlib.kernels import checked_cholesky
+from bqlib.targets import Empirical
 from bqlib.yamlfile import place
 
 
@@ -314,15 +315,22 @@ def _kernel(content, info: ValidationInfo):
         _fail((("shape",), f"{content['family']} takes a list of numbers, not a full matrix"))
     if "lengthscale" not in takes and any(scale != 1 for scale in reading.lengthscales):
         raise ValueError(f"{content['family']} has no length-scale: sweep it at lengthscales: [1]")
+    if "target" not in takes:
+        try:
+            build_kernel(parameters, 1.0, None)
+        except (TypeError, ValueError) as error:
+            _fail(_at_key(content, str(error)))
     problems = []
     for label, target in reading.targets.items():
+        if isinstance(target, Empirical):
+            target = Empirical(target.points[:1])  # one point will do; all take O(M^2) time
         # The extremes are where numbers fail.
         for lengthscale in sorted({f(reading.lengthscales or [1.0]) for f in (min, max)}):
             try:
-                with np.errstate(over="raise", invalid="raise"):
+                with np.errstate(over="raise", invalid="raise", divide="raise"):
                     kernel = build_kernel(parameters, lengthscale, target)
                     prior_variance = embeddings.embed(kernel, target).prior_variance
-            except ArithmeticError:
+            except (ArithmeticError, np.linalg.LinAlgError):
                 prior_variance = math.nan
             except (TypeError, ValueError) as error:
                 problems.append(((), f"with target {label}: {error}"))
@@ -449,10 +457,14 @@ def _candidates(content, info: ValidationInfo):
             except (TypeError, ValueError) as error:
                 problems.append(f"{error} (target {label})")
     if problems:
-        # Where a message starts with a key, it stands at that key.
-        keys = [problem.split()[0] for problem in problems]
-        _fail(*[((k,) if k in content else (), p) for k, p in zip(keys, problems, strict=True)])
+        _fail(*[_at_key(content, problem) for problem in problems])
     return candidates
+
+
+def _at_key(content, message):
+    """The message with its location: the key that it starts with, where it does."""
+    key = message.split()[0]
+    return (key,) if key in content else (), message
 
 
 def _tuples(value):
