@@ -4,8 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bqlib.targets import GaussianMixture
-
 SOURCES = ("target", "inflated", "box")
 
 
@@ -19,8 +17,8 @@ class Candidates:
         Number of candidates M.
     source : {"target", "inflated", "box"}
         ``"target"``: independent draws from the target. ``"inflated"``: from the target with
-        every covariance multiplied by `inflation`, which covers its tails. ``"box"``: uniform on
-        `box`.
+        every covariance multiplied by `inflation`, which covers its tails; for a GaussianMixture
+        or a Product of such. ``"box"``: uniform on `box`.
     inflation : float
         Factor on the covariances, for ``source="inflated"``.
     box : sequence of (float, float), optional
@@ -58,7 +56,15 @@ class Candidates:
                 raise ValueError("box has a lower end that is not below its upper end")
 
     def draw(self, target, rng):
-        """One pool for `target` from the Generator `rng`, shape (size, d)."""
+        """One pool for `target` from the Generator `rng`, shape (size, d).
+
+        Raises
+        ------
+        TypeError
+            If the target cannot be drawn from, or has no covariances to inflate.
+        ValueError
+            If the box is not of the target's dimension.
+        """
         if self.source == "box":
             lower, upper = np.array(self.box, dtype=float).T
             if len(lower) != target.dim:
@@ -67,7 +73,10 @@ class Candidates:
                 )
             return rng.uniform(lower, upper, size=(self.size, target.dim))
         if self.source == "inflated":
-            target = GaussianMixture(
-                target.weights, target.means, self.inflation * target.covariances
-            )
+            if getattr(target, "inflated", None) is None:
+                raise TypeError(
+                    f"{type(target).__name__} has no covariances to inflate; use source "
+                    '"target" or "box"'
+                )
+            target = target.inflated(self.inflation)
         return target.sample(self.size, rng)

@@ -20,6 +20,7 @@ PLACES = {
         "l2_star": "bqlib.kernels:L2Star",
         "matern": "bqlib.kernels:Matern",
         "rational_quadratic": "bqlib.kernels:RationalQuadratic",
+        "stein": "bqlib.kernels:Stein",
     },
     "design": {
         "block_sbq": "bqlib.designs.block_sbq:block_sbq",

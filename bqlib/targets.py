@@ -1,9 +1,12 @@
 """Targets: the distributions to summarise.
 
 Every target has ``dim`` and, where it can, ``sample(n, rng)``, ``density(x)``,
-``log_density(x)`` and ``score(x)``.
+``log_density(x)``, the gradient ``score(x)`` and the second derivatives ``hessian(x)`` of the log
+density, and ``inflated(factor)``, the same with every covariance multiplied. The first m of n
+points of a sample are the m points of a shorter sample by an equal generator.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,7 +48,6 @@ class GaussianMixture:
         weights = np.array(self.weights, dtype=float)
         means = np.array(self.means, dtype=float)
         covariances = np.array(self.covariances, dtype=float)
-        problems = []
         if weights.ndim != 1 or weights.size == 0:
             raise ValueError(f"weights have shape {weights.shape}; they must be a list of numbers")
         if means.ndim != 2 or len(means) != len(weights):
@@ -55,10 +57,7 @@ class GaussianMixture:
         expected = (*means.shape, means.shape[1])
         if covariances.shape != expected:
             raise ValueError(f"covariances have shape {covariances.shape}; expected {expected}")
-        if not np.isfinite(weights).all() or (weights < 0).any():
-            problems.append("weights must be finite and not negative")
-        elif abs(weights.sum() - 1) > 1e-9:
-            problems.append(f"weights sum to {weights.sum():.12g}; they must sum to 1")
+        problems = _weight_problems(weights)
         if not np.isfinite(means).all():
             problems.append("means hold NaN or infinity")
         factors = []
@@ -80,15 +79,16 @@ class GaussianMixture:
         return self.means.shape[1]
 
     def sample(self, n, rng):
-        """Draw n independent points, shape (n, d), from the Generator `rng`.
-
-        The first m of n points are the m points of a shorter draw by an equal generator.
-        """
+        """Draw n independent points, shape (n, d), from the Generator `rng`."""
         component_rng, normal_rng = rng.spawn(2)
         probabilities = self.weights / self.weights.sum()
         component = component_rng.choice(len(self.weights), size=n, p=probabilities)
         normal = normal_rng.standard_normal((n, self.dim))
         return self.means[component] + np.einsum("nij,nj->ni", self._factors[component], normal)
+
+    def inflated(self, factor):
+        """The mixture with every covariance multiplied by `factor`."""
+        return GaussianMixture(self.weights, self.means, factor * self.covariances)
 
     def log_density(self, x):
         """Log density at x (n, d), shape (n,). Costs O(n J d^2)."""
@@ -99,15 +99,33 @@ class GaussianMixture:
         return np.exp(self._log_terms(x)).sum(axis=0)
 
     def score(self, x):
-        """Gradient of the log density at x (n, d), shape (n, d)."""
+        """Gradient of the log density at x (n, d), shape (n, d). Costs O(n J d^2)."""
         x = np.asarray(x, dtype=float)
+        return sum(
+            share[:, None] * self._component_score(j, x) for j, share in enumerate(self._shares(x))
+        )
+
+    def hessian(self, x):
+        """Second derivatives of the log density at x (n, d), shape (n, d, d)."""
+        x = np.asarray(x, dtype=float)
+        score = self.score(x)
+        hessian = np.zeros((*x.shape, self.dim))
+        for j, share in enumerate(self._shares(x)):
+            deviation = self._component_score(j, x) - score
+            curvature = np.linalg.inv(self.covariances[j])
+            hessian += share[:, None, None] * (
+                deviation[:, :, None] * deviation[:, None, :] - curvature
+            )
+        return hessian
+
+    def _shares(self, x):
+        """Posterior probability of each component at each point, shape (J, n)."""
         log_terms = self._log_terms(x)
-        share = np.exp(log_terms - logsumexp(log_terms, axis=0))
-        score = np.zeros_like(x)
-        for j, factor in enumerate(self._factors):
-            half = solve_triangular(factor, (self.means[j] - x).T, lower=True)
-            score += share[j][:, None] * solve_triangular(factor, half, lower=True, trans="T").T
-        return score
+        return np.exp(log_terms - logsumexp(log_terms, axis=0))
+
+    def _component_score(self, j, x):
+        half = solve_triangular(self._factors[j], (self.means[j] - x).T, lower=True)
+        return solve_triangular(self._factors[j], half, lower=True, trans="T").T
 
     def _log_terms(self, x):
         x = np.asarray(x, dtype=float)
@@ -119,3 +137,282 @@ class GaussianMixture:
             log_norm = np.log(np.diag(factor)).sum() + 0.5 * self.dim * np.log(2 * np.pi)
             terms[j] = log_weights[j] - log_norm - 0.5 * np.square(white).sum(axis=0)
         return terms
+
+
+@dataclass(frozen=True, eq=False)
+class Uniform:
+    """Uniform distribution on a box.
+
+    Parameters
+    ----------
+    lower, upper : array_like, shape (d,)
+        Ends of the box, lower < upper in each coordinate.
+
+    Raises
+    ------
+    ValueError
+        If the ends do not make a box.
+
+    Examples
+    --------
+    >>> Uniform([0.0, 0.0], [2.0, 1.0]).density([[1.0, 0.5], [1.0, 3.0]])
+    array([0.5, 0. ])
+    """
+
+    lower: np.ndarray
+    upper: np.ndarray
+
+    def __post_init__(self):
+        lower, upper = np.array(self.lower, dtype=float), np.array(self.upper, dtype=float)
+        if lower.ndim != 1 or lower.size == 0 or lower.shape != upper.shape:
+            raise ValueError(
+                f"lower has shape {lower.shape} and upper {upper.shape}; "
+                "give one number for each coordinate to both"
+            )
+        if not (np.isfinite(lower).all() and np.isfinite(upper).all()):
+            raise ValueError("the box has an end that is NaN or infinite")
+        if not (lower < upper).all():
+            wrong = int(np.argmin(lower < upper))
+            raise ValueError(
+                f"lower is {lower[wrong]:g} and upper {upper[wrong]:g} in coordinate {wrong}; "
+                "lower must be below upper"
+            )
+        object.__setattr__(self, "lower", lower)
+        object.__setattr__(self, "upper", upper)
+
+    @property
+    def dim(self):
+        """Dimension d of the points."""
+        return len(self.lower)
+
+    @property
+    def blocks(self):
+        """The coordinates as independent targets of dimension one."""
+        ends = zip(self.lower, self.upper, strict=True)
+        return tuple(Uniform([lower], [upper]) for lower, upper in ends)
+
+    def sample(self, n, rng):
+        """Draw n independent points, shape (n, d), from the Generator `rng`."""
+        return self.lower + (self.upper - self.lower) * rng.random((n, self.dim))
+
+    def density(self, x):
+        """Density at x (n, d), shape (n,)."""
+        return np.exp(self.log_density(x))
+
+    def log_density(self, x):
+        """Log density at x (n, d), shape (n,); minus infinity outside the box."""
+        x = np.asarray(x, dtype=float)
+        inside = ((x >= self.lower) & (x <= self.upper)).all(axis=1)
+        return np.where(inside, -np.log(self.upper - self.lower).sum(), -np.inf)
+
+
+@dataclass(frozen=True, eq=False)
+class Product:
+    """Independent coordinates, or blocks of coordinates, each with a target of its own.
+
+    Parameters
+    ----------
+    blocks : sequence of targets
+        The coordinates of the first come first.
+
+    Raises
+    ------
+    ValueError
+        If there is no block.
+    TypeError
+        If a block is not a target.
+
+    Examples
+    --------
+    >>> normal = GaussianMixture([1.0], [[0.0]], [[[1.0]]])
+    >>> Product([normal, Uniform([0.0], [1.0])]).dim
+    2
+    """
+
+    blocks: tuple
+
+    def __post_init__(self):
+        blocks = tuple(self.blocks)
+        if not blocks:
+            raise ValueError("a Product needs at least one block")
+        strangers = [type(block).__name__ for block in blocks if not hasattr(block, "dim")]
+        if strangers:
+            raise TypeError(f"blocks must be targets, and these are not: {', '.join(strangers)}")
+        object.__setattr__(self, "blocks", blocks)
+
+    @property
+    def dim(self):
+        """Dimension d of the points."""
+        return sum(block.dim for block in self.blocks)
+
+    def sample(self, n, rng):
+        """Draw n independent points, shape (n, d), from the Generator `rng`."""
+        rngs = rng.spawn(len(self.blocks))
+        draws = [block.sample(n, child) for block, child in zip(self.blocks, rngs, strict=True)]
+        return np.concatenate(draws, axis=1)
+
+    def density(self, x):
+        """Density at x (n, d), shape (n,)."""
+        return np.exp(self.log_density(x))
+
+    def log_density(self, x):
+        """Log density at x (n, d), shape (n,)."""
+        return sum(block.log_density(part) for block, part in self._split(x))
+
+    @property
+    def score(self):
+        """Gradient of the log density: (n, d) to (n, d). None where a block has none."""
+        return self._score if self._each_has("score") else None
+
+    @property
+    def hessian(self):
+        """Its second derivatives: (n, d) to (n, d, d). None where a block has none."""
+        return self._hessian if self._each_has("hessian") else None
+
+    @property
+    def inflated(self):
+        """Function of a factor on every covariance. None where a block has none."""
+        return self._inflated if self._each_has("inflated") else None
+
+    def _each_has(self, name):
+        return all(getattr(block, name, None) is not None for block in self.blocks)
+
+    def _score(self, x):
+        return np.concatenate([block.score(part) for block, part in self._split(x)], axis=1)
+
+    def _hessian(self, x):
+        hessian = np.zeros((len(x), self.dim, self.dim))
+        start = 0
+        for block, part in self._split(x):
+            own = slice(start, start + block.dim)
+            hessian[:, own, own] = block.hessian(part)
+            start += block.dim
+        return hessian
+
+    def _inflated(self, factor):
+        return Product([block.inflated(factor) for block in self.blocks])
+
+    def _split(self, x):
+        ends = np.cumsum([block.dim for block in self.blocks])
+        return zip(
+            self.blocks, np.split(np.asarray(x, dtype=float), ends[:-1], axis=1), strict=True
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Empirical:
+    """A data set as a target: its points, with equal or given weights.
+
+    Parameters
+    ----------
+    points : array_like, shape (M, d)
+    weights : array_like, shape (M,), optional
+        Not negative, with sum one. Default: equal.
+
+    Raises
+    ------
+    ValueError
+        Naming every argument that is wrong.
+
+    Notes
+    -----
+    Under a kernel, its MMD to the distribution P it was drawn from is about
+    sqrt((E k(X, X) - V0) / M): no design for this target comes closer to P than that.
+
+    Examples
+    --------
+    >>> Empirical([[0.0], [1.0], [5.0]]).weights.round(3)
+    array([0.333, 0.333, 0.333])
+    """
+
+    points: np.ndarray
+    weights: np.ndarray | None = None
+
+    def __post_init__(self):
+        points = np.array(self.points, dtype=float)
+        if points.ndim != 2 or points.size == 0:
+            raise ValueError(f"points have shape {points.shape}; they must be (M, d)")
+        size = len(points)
+        weights = np.full(size, 1 / size) if self.weights is None else np.array(self.weights, float)
+        if weights.shape != (size,):
+            raise ValueError(f"weights have shape {weights.shape}; {size} points need ({size},)")
+        problems = _weight_problems(weights)
+        if not np.isfinite(points).all():
+            problems.append("points hold NaN or infinity")
+        if problems:
+            raise ValueError("; ".join(problems))
+        object.__setattr__(self, "points", points)
+        object.__setattr__(self, "weights", weights)
+
+    @property
+    def dim(self):
+        """Dimension d of the points."""
+        return self.points.shape[1]
+
+    def sample(self, n, rng):
+        """Draw n of the points, with replacement, shape (n, d), from the Generator `rng`."""
+        probabilities = self.weights / self.weights.sum()
+        return self.points[rng.choice(len(self.points), size=n, p=probabilities)]
+
+
+@dataclass(frozen=True, eq=False)
+class Unnormalised:
+    """A density known up to a constant, by its logarithm, its score or both.
+
+    It cannot be sampled, so designs need their candidates from elsewhere. Its embedding is that
+    under a Stein kernel, which needs the score.
+
+    Parameters
+    ----------
+    dim : int
+        Dimension d of the points.
+    log_density : callable, optional
+        Log density up to a constant: (n, d) to (n,).
+    score : callable, optional
+        Gradient of the log density: (n, d) to (n, d).
+    hessian : callable, optional
+        Second derivatives of the log density: (n, d) to (n, d, d). Only gradients of a Stein
+        kernel need it.
+
+    Raises
+    ------
+    ValueError
+        If `dim` is not a positive integer, or neither log density nor score is given.
+    TypeError
+        If what is given cannot be called.
+
+    Examples
+    --------
+    >>> banana = Unnormalised(1, score=lambda x: -x**3)
+    >>> banana.score(np.array([[2.0]]))
+    array([[-8.]])
+    """
+
+    dim: int
+    log_density: Callable | None = None
+    score: Callable | None = None
+    hessian: Callable | None = None
+
+    def __post_init__(self):
+        if self.dim != int(self.dim) or self.dim < 1:
+            raise ValueError(f"dim is {self.dim}; it must be a whole number, 1 or more")
+        if self.log_density is None and self.score is None:
+            raise ValueError("give the log density, the score or both")
+        for name in ("log_density", "score", "hessian"):
+            if not (getattr(self, name) is None or callable(getattr(self, name))):
+                raise TypeError(f"{name} must be a function of points (n, d)")
+
+    def sample(self, n, rng):
+        """Raise a TypeError: only a density up to a constant is known."""
+        raise TypeError(
+            "an Unnormalised target cannot be sampled; give the candidates as an array of points, "
+            'or draw them from a box: Candidates(source="box", box=...)'
+        )
+
+
+def _weight_problems(weights):
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        return ["weights must be finite and not negative"]
+    if abs(weights.sum() - 1) > 1e-9:
+        return [f"weights sum to {weights.sum():.12g}; they must sum to 1"]
+    return []

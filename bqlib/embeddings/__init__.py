@@ -1,0 +1,17 @@
+"""Embeddings: closed-form kernel means of (kernel, target) pairs.
+
+One function for each pair, registered with :func:`register`; :func:`embed` finds it. A new pair
+is one such function in the module of its kernel.
+"""
+
+from bqlib.embeddings import (  # noqa: F401  (each registers its pairs)
+    algebra,
+    empirical,
+    exponentiated_quadratic,
+    matern,
+    stein,
+    unit_cube,
+)
+from bqlib.embeddings.embedding import Embedding, embed, find, register
+
+__all__ = ["Embedding", "embed", "find", "register"]

@@ -1,0 +1,80 @@
+"""Embeddings of sums, scalings and products of kernels, from those of their parts."""
+
+from bqlib.embeddings.embedding import Embedding, blocks_of, embed, product_of_parts, register
+from bqlib.kernels import OnCoordinates, ProductKernel, ScaledKernel, SumKernel
+from bqlib.targets import Product, Uniform
+
+
+@register(SumKernel, object)
+def sum_any_target(kernel, target):
+    """Sums of the parts' kernel means and prior variances."""
+    parts = [embed(part, target) for part in kernel.parts]
+    return Embedding(
+        kernel,
+        target,
+        lambda x: sum(part.kernel_mean(x) for part in parts),
+        lambda x: sum(part.kernel_mean_gradient(x) for part in parts),
+        sum(part.prior_variance for part in parts),
+    )
+
+
+@register(ScaledKernel, object)
+def scaled_any_target(kernel, target):
+    """The factor times the kernel's own mean and prior variance."""
+    part = embed(kernel.kernel, target)
+    return Embedding(
+        kernel,
+        target,
+        lambda x: kernel.factor * part.kernel_mean(x),
+        lambda x: kernel.factor * part.kernel_mean_gradient(x),
+        kernel.factor * part.prior_variance,
+    )
+
+
+@register(OnCoordinates, Product)
+@register(OnCoordinates, Uniform)
+def on_coordinates_of_blocks(kernel, target):
+    """The embedding of the inner kernel for the blocks of the target that it sees."""
+    seen, blocks = list(kernel.coordinates), []
+    of_first = {own[0]: (own, block) for own, block in blocks_of(target)}
+    while seen:
+        own, block = of_first.get(seen[0], ([], None))
+        if not own or seen[: len(own)] != own:
+            raise ValueError(
+                f"OnCoordinates sees {kernel.coordinates}; it must see whole blocks of the "
+                f"target, which are {[tuple(own) for own, _ in blocks_of(target)]}"
+            )
+        blocks.append(block)
+        seen = seen[len(own) :]
+    marginal = blocks[0] if len(blocks) == 1 else Product(blocks)
+    parts = [(list(kernel.coordinates), embed(kernel.kernel, marginal))]
+    return product_of_parts(kernel, target, parts)
+
+
+@register(ProductKernel, Product)
+@register(ProductKernel, Uniform)
+def product_of_blocks(kernel, target):
+    """Products over the factors, which must act on different coordinates."""
+    coordinates = [_coordinates(part, target.dim) for part in kernel.parts]
+    shared = sorted(set.intersection(*coordinates))
+    if shared:
+        raise ValueError(
+            "a product of kernels has a closed form where its factors act on different "
+            f"coordinates, and here they share {shared}; put each factor in OnCoordinates"
+        )
+    everywhere = list(range(target.dim))
+    parts = [(everywhere, embed(part, target)) for part in kernel.parts]
+    return product_of_parts(kernel, target, parts)
+
+
+def _coordinates(kernel, dim):
+    """The coordinates that a kernel sees."""
+    match kernel:
+        case OnCoordinates():
+            return set(kernel.coordinates)
+        case ScaledKernel():
+            return _coordinates(kernel.kernel, dim)
+        case SumKernel() | ProductKernel():
+            return set.union(*(_coordinates(part, dim) for part in kernel.parts))
+        case _:
+            return set(range(dim))
