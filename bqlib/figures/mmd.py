@@ -35,6 +35,7 @@ def mmd(dataset):
     matplotlib.figure.Figure
     """
     kernels = json.loads(dataset.attrs["config"])["kernels"]
+    dataset = dataset[["mmd", "status"]].compute()
     lengthscales = dataset["lengthscale"].values
     pairs = [(t, k) for t in dataset["target"].values for k in dataset["kernel"].values]
     columns = COLUMNS.get(len(lengthscales), 3)
