@@ -74,9 +74,10 @@ def _fit(curves, first, last):
     errors = curves[:, sizes - 1]
     fits = {name: fit(sizes, errors) for name, fit in numerics.MODELS.items()}
     shares = numerics.wins(fits, len(sizes))
+    enough = len(curves) >= numerics.FEWEST_SEEDS
     result = {
         "wins": list(shares.values()),
-        "verdict": numerics.verdict(shares),
+        "verdict": numerics.verdict(shares) if enough else "undecided",
         **_over_seeds("exponent", fits["stretched_exponential"]["exponent"]),
         **_over_seeds("floor", fits["power_law_with_floor"]["floor"]),
     }
@@ -91,7 +92,7 @@ def _fit(curves, first, last):
     intervals = [numerics.mean_interval(s) for s in slopes]
     names = ("local_slope", "local_slope_low", "local_slope_high")
     result |= zip(names, np.transpose(intervals), strict=True)
-    if len(curves) < numerics.FEWEST_SEEDS:
+    if not enough:
         return result | {"faster": "untested"}
     p = numerics.holm(np.array([numerics.p_greater(s, 1.0) for s in slopes]))
     return result | {"faster_p": p, "faster": "yes" if (p <= LEVEL).all() else "not shown"}
@@ -123,7 +124,9 @@ def _say(curves, status, first, last):
     if short:
         return [*reasons, f"{short} of {ran} curves end before n = {last}"], False
     if ran < numerics.FEWEST_SEEDS:
-        reasons.append(f"no interval: it needs {numerics.FEWEST_SEEDS} seeds, there are {ran}")
+        reasons.append(
+            f"no interval and no verdict: they need {numerics.FEWEST_SEEDS} seeds, there are {ran}"
+        )
     return reasons, True
 
 

@@ -108,12 +108,14 @@ def test_failed_and_missing_seeds_are_left_out_and_said(curves):
 
 
 def test_few_seeds_give_a_rate_without_an_interval(curves):
-    fitted = analysis.rates(sweep({"iid": curves["iid"][:3]}))
+    fitted = analysis.rates(sweep({"sbq": curves["sbq"][:3]}))
     plain = fitted.sel(model="power_law")
     assert plain["rate"].notnull().all()
     assert plain["rate_low"].isnull().all() and plain["rate_high"].isnull().all()
     assert (fitted["faster"] == "untested").all()
-    assert (fitted["reason"] == "no interval: it needs 5 seeds, there are 3").all()
+    assert (fitted["verdict"] == "undecided").all()
+    said = "no interval and no verdict: they need 5 seeds, there are 3"
+    assert (fitted["reason"] == said).all()
 
 
 @pytest.mark.parametrize(
