@@ -35,7 +35,7 @@ def rates(dataset, windows=None):
         - `octave`: the last two doublings of n in the window. ``local_slope`` is
           log2(e_n / e_2n), ``faster_p`` its Holm-adjusted one-sided p-value against 1, and
           ``faster`` is "yes" where both are at most 0.05, "not shown" where they are not, and
-          "untested" for a window shorter than two octaves.
+          "untested" for fewer than 5 seeds or a window shorter than two octaves.
 
         Intervals are 95 %, by a bootstrap over seeds. Where something is NaN or seeds are left
         out, ``reason`` says why.
