@@ -1,0 +1,303 @@
+"""Weight rules: each against its optimality conditions, and what all of them must keep."""
+
+import json
+from pathlib import Path
+
+import hypothesis.extra.numpy as arrays
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import nnls
+
+from bqlib import Embedding, ExponentiatedQuadratic, GaussianMixture, embed, herding, sbq
+from bqlib.discrepancy import mmd2, mmd2_of_prefixes
+from bqlib.weights import (
+    PrefixWeights,
+    bq,
+    conditioning,
+    first_occurrence,
+    nonnegative,
+    simplex,
+    sum_to_one,
+    uniform,
+)
+
+RULES = [uniform, bq, sum_to_one, nonnegative, simplex]
+OPTIMAL = RULES[1:]
+HERE = Path(__file__).parent
+
+
+def chen2010():
+    path = HERE.parent / "config" / "targets" / "chen2010_mixture.json"
+    facts = json.loads(path.read_text())
+    return GaussianMixture(facts["weights"], facts["means"], facts["covariances"])
+
+
+def mixture(dim):
+    covariances = [np.eye(dim), 0.25 * np.eye(dim) + 0.1]
+    return GaussianMixture([0.4, 0.6], [[-1.0] * dim, [0.75] * dim], covariances)
+
+
+@pytest.fixture(scope="module")
+def paper():
+    return embed(ExponentiatedQuadratic(0.5, scale="density"), chen2010())
+
+
+@pytest.fixture(scope="module")
+def sbq400(paper):
+    return sbq(paper.target, paper.kernel, 400, rng=0).points
+
+
+@st.composite
+def problems(draw, repeats=True):
+    """An embedding and points on a grid, so that some are likely to repeat."""
+    n, dim = draw(st.integers(1, 12)), draw(st.integers(1, 3))
+    grid = st.integers(-12, 12).map(lambda i: i / 4)
+    points = draw(arrays.arrays(float, (n, dim), elements=grid))
+    if not repeats:
+        points = points[first_occurrence(points) == np.arange(n)]
+    lengthscale = draw(st.sampled_from([0.3, 0.5, 1.0]))
+    return embed(ExponentiatedQuadratic(lengthscale), mixture(dim)), points
+
+
+def slopes(embedding, points, weights):
+    """Half the gradient of MMD^2 in the weights."""
+    return embedding.kernel(points, points) @ weights - embedding.kernel_mean(points)
+
+
+@pytest.mark.parametrize(
+    ("points", "weights", "value"),
+    [
+        # Best symmetric designs for length-scale 1 and a standard normal: 40-digit root finding.
+        ([0.0], [0.70710678118654752440], 0.077350269189625764509),
+        (
+            [-1.2955579878818205944, 0.0, 1.2955579878818205944],
+            [0.24077912241614593257, 0.49905397168220325745, 0.24077912241614593257],
+            6.4720558923297626650e-4,
+        ),
+        (
+            [
+                -1.7536818340209215422,
+                -0.55777817061110301589,
+                0.55777817061110301589,
+                1.7536818340209215422,
+            ],
+            [
+                0.11273299532556471254,
+                0.38474463156026059769,
+                0.38474463156026059769,
+                0.11273299532556471254,
+            ],
+            5.3270557358097793604e-5,
+        ),
+    ],
+)
+def test_bq_at_known_optima(points, weights, value):
+    embedding = embed(ExponentiatedQuadratic(1.0), GaussianMixture([1.0], [[0.0]], [[[1.0]]]))
+    points = np.array(points)[:, None]
+    found = bq(embedding, points).final(len(points))
+    np.testing.assert_allclose(found, weights, rtol=1e-11)
+    np.testing.assert_allclose(mmd2(embedding, points, found), value, rtol=1e-10)
+
+
+@pytest.mark.parametrize("design", ["sbq", "herding"])
+def test_point_sets_with_known_digits(paper, design):
+    facts = json.loads((HERE / "reference" / "paper_point_sets.json").read_text())[design]
+    points = np.array(facts["points"])
+    for rule, key in ((uniform, "mmd2_uniform"), (bq, "mmd2_bq")):
+        matrix = rule(paper, points).matrix
+        values = mmd2_of_prefixes(paper, points, matrix)
+        for n, expected in facts["prefixes"].items():
+            np.testing.assert_allclose(values[int(n) - 1], expected[key], rtol=1e-12)
+            if rule is bq:
+                total = matrix[int(n) - 1].sum()
+                np.testing.assert_allclose(total, expected["bq_weight_sum"], rtol=1e-12)
+
+
+def test_every_prefix_of_bq_against_a_direct_solve(paper, sbq400):
+    values = mmd2_of_prefixes(paper, sbq400, bq(paper, sbq400).matrix)
+    gram, mean = paper.kernel(sbq400, sbq400), paper.kernel_mean(sbq400)
+    for n in range(1, 401):
+        weights = np.linalg.solve(gram[:n, :n], mean[:n])
+        direct = mmd2(paper, sbq400[:n], weights)
+        np.testing.assert_allclose(values[n - 1], direct, rtol=1e-9)
+
+
+@given(problems())
+def test_each_rule_meets_its_optimality_conditions(problem):
+    embedding, points = problem
+    distinct = first_occurrence(points) == np.arange(len(points))
+    for rule in OPTIMAL:
+        found = rule(embedding, points)
+        assert found.stop == ""
+        weights = found.final(len(points))
+        slope = slopes(embedding, points, weights)[distinct]
+        assert not weights[~distinct].any()
+        weights = weights[distinct]
+        multiplier = 0.0
+        if rule in (sum_to_one, simplex):
+            np.testing.assert_allclose(weights.sum(), 1.0, rtol=1e-9)
+            multiplier = slope @ weights
+        if rule in (nonnegative, simplex):
+            assert (weights >= 0).all()
+            assert (slope[weights == 0] >= multiplier - 1e-9).all()
+            slope = slope[weights > 0]
+        np.testing.assert_allclose(slope, multiplier, atol=1e-9)
+
+
+def test_nonnegative_weights_of_every_prefix_against_a_cold_solver(paper, sbq400):
+    herded = herding(paper.target, paper.kernel, 120, rng=0).points
+    herded = herded[first_occurrence(herded) == np.arange(120)]
+    for points in (herded, sbq400[:150]):
+        matrix = nonnegative(paper, points).matrix
+        factor = np.linalg.cholesky(paper.kernel(points, points))
+        projections = np.linalg.solve(factor, paper.kernel_mean(points))
+        for n in range(1, len(points) + 1, 7):
+            expected, _ = nnls(factor[:n, :n].T, projections[:n])
+            np.testing.assert_allclose(matrix[n - 1, :n], expected, atol=1e-11)
+        assert (matrix[-1] == 0).any()
+
+
+@given(problems())
+def test_the_order_of_the_rules(problem):
+    embedding, points = problem
+    value = {
+        rule: mmd2(embedding, points, rule(embedding, points).final(len(points))) for rule in RULES
+    }
+    rounding = 1e-12
+    for better, worse in [
+        (bq, nonnegative),
+        (bq, sum_to_one),
+        (sum_to_one, simplex),
+        (nonnegative, simplex),
+        (simplex, uniform),
+    ]:
+        assert value[better] <= value[worse] + rounding
+
+
+@given(problems())
+def test_the_weights_of_a_prefix_do_not_depend_on_what_follows(problem):
+    embedding, points = problem
+    for rule in RULES:
+        matrix = rule(embedding, points).matrix
+        assert not np.triu(matrix, 1).any()
+        for m in range(1, len(points)):
+            alone = rule(embedding, points[:m]).matrix
+            np.testing.assert_allclose(matrix[:m, :m], alone, atol=1e-9)
+
+
+@given(problems(repeats=False), st.randoms(use_true_random=False))
+def test_permuting_points_permutes_weights(problem, random):
+    embedding, points = problem
+    order = list(range(len(points)))
+    random.shuffle(order)
+    for rule in RULES:
+        weights = rule(embedding, points).final(len(points))
+        permuted = rule(embedding, points[order]).final(len(points))
+        np.testing.assert_allclose(permuted, weights[order], atol=1e-8)
+
+
+@given(problems(repeats=False), st.integers(0, 100))
+def test_a_repeated_point_changes_nothing(problem, seed):
+    embedding, points = problem
+    rng = np.random.default_rng(seed)
+    keep = np.sort(np.append(np.arange(len(points)), rng.integers(len(points), size=3)))
+    repeated = points[keep]
+    first = first_occurrence(repeated) == np.arange(len(repeated))
+    for rule in OPTIMAL:
+        weights = rule(embedding, points).final(len(points))
+        found = rule(embedding, repeated).final(len(repeated))
+        np.testing.assert_allclose(found[first], weights, atol=1e-12)
+        assert not found[~first].any()
+        np.testing.assert_allclose(
+            mmd2(embedding, repeated, found), mmd2(embedding, points, weights), rtol=1e-9
+        )
+
+
+def test_a_repeat_among_signed_zeros():
+    assert first_occurrence(np.array([[0.0, 1.0], [-0.0, 1.0], [0.0, -1.0]])).tolist() == [0, 0, 2]
+
+
+@given(problems(repeats=False), st.floats(-3, 3), st.sampled_from([1e-3, 1.0, 1e3]))
+def test_weights_follow_a_change_of_units(problem, shift, unit):
+    embedding, points = problem
+    kernel, target = embedding.kernel, embedding.target
+    moved = embed(
+        ExponentiatedQuadratic(unit * kernel.lengthscale, scale="density"),
+        GaussianMixture(
+            target.weights, unit * (target.means + shift), unit**2 * target.covariances
+        ),
+    )
+    height = moved.kernel.height(target.dim)
+    for rule in RULES:
+        weights = rule(embedding, points).final(len(points))
+        other = rule(moved, unit * (points + shift)).final(len(points))
+        np.testing.assert_allclose(other, weights, atol=1e-8)
+        np.testing.assert_allclose(
+            mmd2(moved, unit * (points + shift), weights) / height,
+            mmd2(embedding, points, weights),
+            rtol=1e-8,
+        )
+
+
+def test_sum_to_one_where_the_kernel_mean_vanishes():
+    # As for a Stein kernel: the least MMD with sum one is 1 / (1'K^{-1}1), and 0 is the best of
+    # all weights.
+    kernel = ExponentiatedQuadratic(1.0)
+    embedding = Embedding(kernel, mixture(1), lambda x: np.zeros(len(x)), np.zeros_like, 0.0)
+    points = np.array([[0.0], [1.0], [2.5]])
+    solved = np.linalg.solve(kernel(points, points), np.ones(3))
+    np.testing.assert_allclose(sum_to_one(embedding, points).final(3), solved / solved.sum())
+    np.testing.assert_allclose(simplex(embedding, points).final(3), solved / solved.sum())
+    assert not bq(embedding, points).final(3).any()
+    assert not nonnegative(embedding, points).final(3).any()
+
+
+def test_weights_stop_where_float64_cannot_tell_points_apart():
+    embedding = embed(ExponentiatedQuadratic(2.0, scale="density"), chen2010())
+    points = embedding.target.sample(200, np.random.default_rng(0))
+    points[3] = points[1]
+    for rule in OPTIMAL:
+        found = rule(embedding, points)
+        rank = len(found.matrix)
+        assert 60 < rank < 140
+        assert f"stop at n = {rank}" in found.stop
+        assert not found.final(200)[rank:].any()
+        values = mmd2_of_prefixes(embedding, points[:rank], found.matrix)
+        assert (values > 0).all()
+    assert uniform(embedding, points).matrix.shape == (200, 200)
+
+
+def test_no_weights_at_all():
+    assert PrefixWeights(np.zeros((0, 0)), "stopped at once").final(2).tolist() == [0.0, 0.0]
+
+
+def test_nonnegative_weights_on_the_paper_s_problem(paper, sbq400):
+    values = np.sqrt(mmd2_of_prefixes(paper, sbq400, nonnegative(paper, sbq400).matrix))
+    assert 0.0106 < values[99] < 0.0134
+    assert 0.0012 < values[399] < 0.0019
+
+
+def test_conditioning_of_known_points():
+    embedding = embed(ExponentiatedQuadratic(1.0, scale="density"), mixture(1))
+    points = np.array([[0.0], [0.5], [0.0], [1.5]])
+    weights = np.array([0.5, -0.25, 0.0, 1.0])
+    found = conditioning(embedding, points, weights)
+    gram = embedding.kernel(points, points)[np.ix_([0, 1, 3], [0, 1, 3])]
+    second = 1 - np.exp(-0.25)
+    third = np.linalg.det(gram) / np.linalg.det(gram[:2, :2]) / gram[0, 0]
+    np.testing.assert_allclose(found.pivots, [1.0, second, third], rtol=1e-12)
+    np.testing.assert_allclose(found.condition_number, np.linalg.cond(gram), rtol=1e-12)
+    assert (found.rank, found.duplicates, found.negative) == (3, 1, 1)
+    assert (found.weight_sum, found.weight_l1, found.weight_min) == (1.25, 1.75, -0.25)
+    np.testing.assert_allclose(found.weight_l2, np.sqrt(1.3125), rtol=1e-15)
+
+
+def test_conditioning_shows_the_pivot_that_ends_the_weights():
+    embedding = embed(ExponentiatedQuadratic(1.0), mixture(1))
+    points = np.array([[0.0], [2.0], [1e-9], [4.0]])
+    found = conditioning(embedding, points, bq(embedding, points).final(4))
+    assert found.rank == 2
+    assert len(found.pivots) == 3
+    assert found.pivots[-1] < 1e-12
