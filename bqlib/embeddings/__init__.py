@@ -9,6 +9,7 @@ from bqlib.embeddings import (  # noqa: F401  (each registers its pairs)
     empirical,
     exponentiated_quadratic,
     matern,
+    rational_quadratic,
     stein,
     unit_cube,
 )
