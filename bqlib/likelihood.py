@@ -6,8 +6,11 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 
+from bqlib.kernels import ExponentiatedQuadratic, Matern, RationalQuadratic
 from bqlib.weights import first_occurrence, leading_cholesky
 
+# Kernels whose values depend on x - y over the length-scales and on nothing else.
+STATIONARY = (ExponentiatedQuadratic, Matern, RationalQuadratic)
 NUGGET = 1e-8  # of k(x, x): keeps K positive definite in float64 at long length-scales
 RANGE = 1e4  # the search covers the starting length-scales divided and multiplied by this
 
@@ -85,10 +88,10 @@ def fit_kernel(kernel, points, values):
     >>> 1 < fit.kernel.lengthscale < 4
     True
     """
-    if getattr(kernel, "lengthscale", None) is None:
+    if not isinstance(kernel, STATIONARY) or kernel.lengthscale is None:
         raise TypeError(
-            f"this {type(kernel).__name__} has no length-scales to fit; give a kernel made with "
-            "lengthscale="
+            f"this {type(kernel).__name__} has no length-scales to fit; give an "
+            "ExponentiatedQuadratic, Matern or RationalQuadratic made with lengthscale="
         )
     points = np.array(points, dtype=float)
     values = np.array(values, dtype=float)

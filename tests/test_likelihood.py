@@ -1,0 +1,153 @@
+"""Kernel parameters by marginal likelihood."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+from bqlib import ExponentiatedQuadratic, GaussianMixture, embed, fit_kernel, sbq
+from bqlib.kernels import Brownian, Matern, RationalQuadratic, Stein
+from bqlib.likelihood import NUGGET, profile_likelihood
+from bqlib.weights import bq
+
+NORMAL = GaussianMixture([1.0], [[0.0, 0.0]], [np.eye(2)])
+KERNELS = [
+    ExponentiatedQuadratic(0.5),
+    ExponentiatedQuadratic([0.4, 1.5]),
+    Matern(0.7, nu=0.5),
+    Matern([0.5, 2.0], nu=1.5),
+    Matern(0.5, nu=2.5),
+    RationalQuadratic([0.5, 1.0], alpha=2.0),
+]
+
+
+def points(n, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, 2))
+
+
+def draw(kernel, x, seed):
+    """Values at x of one f from the Gaussian process."""
+    values, vectors = np.linalg.eigh(kernel(x, x))
+    normal = np.random.default_rng(seed).standard_normal(len(x))
+    return vectors @ (np.sqrt(np.maximum(values, 0.0)) * normal)
+
+
+def scaled(kernel, factors):
+    return replace(kernel, lengthscale=kernel.lengthscale * factors)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_gradient_against_differences(kernel):
+    x = points(20)
+    values = draw(kernel, x, 1)
+    kernel = scaled(kernel, 0.8)
+    _, gradient = profile_likelihood(kernel, x, values)
+    count = np.size(kernel.lengthscale)
+    assert gradient.shape == (count,)
+    step = 1e-4
+    for c in range(count):
+        factors = np.exp(step * np.eye(count)[c]) if count > 1 else np.exp(step)
+        up, _ = profile_likelihood(scaled(kernel, factors), x, values)
+        down, _ = profile_likelihood(scaled(kernel, 1 / factors), x, values)
+        np.testing.assert_allclose(gradient[c], (up - down) / (2 * step), rtol=1e-4, atol=1e-4)
+
+
+def test_likelihood_is_that_of_a_normal_vector():
+    x, kernel = points(15), ExponentiatedQuadratic(0.6)
+    values = 3.0 * draw(kernel, x, 2)
+    gram = kernel(x, x) + NUGGET * np.eye(15)
+    variance = values @ np.linalg.solve(gram, values) / 15
+    expected = multivariate_normal(np.zeros(15), variance * gram).logpdf(values)
+    np.testing.assert_allclose(profile_likelihood(kernel, x, values)[0], expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_fit_finds_the_maximum_and_the_truth_near_it(kernel):
+    x = points(60)
+    values = 3.0 * draw(kernel, x, 3)
+    fit = fit_kernel(scaled(kernel, 3.0), x, values)
+    assert fit.stop == ""
+    assert type(fit.kernel) is type(kernel)
+    ratio = fit.kernel.lengthscale / np.array(kernel.lengthscale)
+    assert ((ratio > 0.6) & (ratio < 1.7)).all()
+    assert 1.5 < fit.output_scale < 6.0
+    # No other length-scales nearby do better, those that made the values among them.
+    assert profile_likelihood(kernel, x, values)[0] <= fit.log_likelihood
+    for factor in (0.95, 1.05):
+        assert profile_likelihood(scaled(fit.kernel, factor), x, values)[0] < fit.log_likelihood
+
+
+def test_fit_does_not_depend_on_the_start_or_on_repeats():
+    x = points(40)
+    values = draw(ExponentiatedQuadratic(0.5), x, 4)
+    fits = [
+        fit_kernel(ExponentiatedQuadratic(0.1), x, values),
+        fit_kernel(ExponentiatedQuadratic(4.0), x, values),
+        fit_kernel(ExponentiatedQuadratic(0.5), x[[*range(40), 3]], values[[*range(40), 3]]),
+    ]
+    for fit in fits[1:]:
+        np.testing.assert_allclose(fit.kernel.lengthscale, fits[0].kernel.lengthscale, rtol=1e-3)
+        np.testing.assert_allclose(fit.output_scale, fits[0].output_scale, rtol=1e-3)
+
+
+@pytest.mark.parametrize("kernel", [ExponentiatedQuadratic([0.5, 0.9]), Matern(0.5)], ids=repr)
+def test_fit_follows_a_change_of_units(kernel):
+    x = points(30)
+    values = draw(kernel, x, 5)
+    fit = fit_kernel(kernel, x, values)
+    other = fit_kernel(scaled(kernel, 1000.0), 1000 * x, 10 * values)
+    lengthscale = np.array(fit.kernel.lengthscale)
+    np.testing.assert_allclose(other.kernel.lengthscale, 1000 * lengthscale, rtol=1e-4)
+    np.testing.assert_allclose(other.output_scale, 10 * fit.output_scale, rtol=1e-4)
+    # In density scale the output scale takes up the kernel's height: the covariance is the same.
+    density = fit_kernel(replace(kernel, scale="density"), x, values)
+    assert density.kernel.scale == "density"
+    np.testing.assert_allclose(
+        density.output_scale**2 * density.kernel(x, x),
+        fit.output_scale**2 * fit.kernel(x, x),
+        rtol=1e-4,
+    )
+
+
+def test_a_coordinate_without_influence_gets_a_long_lengthscale():
+    x = points(40)
+    fit = fit_kernel(ExponentiatedQuadratic([1.0, 1.0]), x, np.sin(3 * x[:, 0]))
+    first, second = fit.kernel.lengthscale
+    assert first < 2 < 20 < second
+
+
+def test_what_deserves_a_second_look():
+    x = points(40)
+    constant = fit_kernel(ExponentiatedQuadratic(1.0), x, np.ones(40))
+    assert "ran to a factor 10000 from its start" in constant.stop
+    smooth = fit_kernel(ExponentiatedQuadratic(1.0), x, 5 + x[:, 0] + np.square(x[:, 1]))
+    assert "different points of 40" in smooth.stop
+    assert "ran to" not in smooth.stop
+
+
+def test_a_fitted_kernel_beside_a_design():
+    # The way for a user: points by a guess, then the kernel that the values ask for.
+    design = sbq(NORMAL, ExponentiatedQuadratic(1.0), n=40, rng=0)
+    values = np.cos(2 * design.points[:, 0])
+    fit = fit_kernel(design.embedding.kernel, design.points, values)
+    refitted = replace(design, embedding=embed(fit.kernel, NORMAL), rule=bq)
+    result = refitted.integrate(values=values)
+    assert abs(result.mean - np.exp(-2)) < 3 * result.std
+    np.testing.assert_allclose(result.output_scale, fit.output_scale, rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "x", "values", "error", "message"),
+    [
+        (ExponentiatedQuadratic(covariance=np.eye(2)), points(3), np.ones(3), TypeError, "made wi"),
+        (Stein(NORMAL), points(3), np.ones(3), TypeError, "this Stein has no length-scales"),
+        (Brownian(), points(3), np.ones(3), TypeError, "this Brownian has no length-scales"),
+        (KERNELS[0], points(3), np.ones(2), ValueError, r"values \(2,\)"),
+        (KERNELS[0], points(3), [1.0, 2.0, np.nan], ValueError, "hold NaN"),
+        (KERNELS[0], points(3), np.zeros(3), ValueError, "all values are zero"),
+    ],
+)
+def test_what_cannot_be_fitted(kernel, x, values, error, message):
+    with pytest.raises(error, match=message):
+        fit_kernel(kernel, x, values)

@@ -1,0 +1,251 @@
+"""The posterior of an integral: its mean, its error and whether that error is the right size."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import stdtr
+
+from bqlib import ExponentiatedQuadratic, GaussianMixture, embed, herding, sbq
+from bqlib.discrepancy import mmd
+from bqlib.posterior import integral
+from bqlib.weights import bq, nonnegative, simplex, sum_to_one, uniform
+
+DRAWS = 1500
+
+
+@pytest.fixture(scope="module")
+def embedding():
+    covariances = [np.eye(2), [[0.35, 0.1], [0.1, 0.35]]]
+    target = GaussianMixture([0.4, 0.6], [[-1.0, -1.0], [0.75, 0.75]], covariances)
+    return embed(ExponentiatedQuadratic(0.8), target)
+
+
+@pytest.fixture(scope="module")
+def points(embedding):
+    return embedding.target.sample(8, np.random.default_rng(3))
+
+
+def draws_of_the_model(embedding, points, output_scale, seed):
+    """Pairs (integral, values at points) drawn from the Gaussian process, as rows."""
+    mean = embedding.kernel_mean(points)
+    gram = embedding.kernel(points, points)
+    joint = np.block([[np.array([[embedding.prior_variance]]), mean[None]], [mean[:, None], gram]])
+    values, vectors = np.linalg.eigh(joint)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    normal = np.random.default_rng(seed).standard_normal((DRAWS, len(joint)))
+    return output_scale * normal @ root.T
+
+
+def coverage(embedding, points, weights, pairs, level, **options):
+    """Share of draws whose integral lies in its interval."""
+    inside = 0
+    for truth, *values in pairs:
+        lower, upper = integral(embedding, points, weights, values, **options).interval(level)
+        inside += lower < truth < upper
+    return inside / len(pairs)
+
+
+def test_posterior_by_hand():
+    # One point at the mean of a standard normal, length-scale 1: z = 2^-1/2, V0 = 3^-1/2.
+    embedding = embed(ExponentiatedQuadratic(1.0), GaussianMixture([1.0], [[0.0]], [[[1.0]]]))
+    point = np.zeros((1, 1))
+    result = integral(embedding, point, bq(embedding, point).final(1), [3.0], output_scale=2.0)
+    np.testing.assert_allclose(result.mean, 3 / np.sqrt(2), rtol=1e-14)
+    np.testing.assert_allclose(result.std, 2 * np.sqrt(1 / np.sqrt(3) - 0.5), rtol=1e-12)
+    np.testing.assert_allclose(
+        result.interval(0.6826894921370859), [result.mean - result.std, result.mean + result.std]
+    )
+
+
+@pytest.mark.parametrize("rule", [bq, sum_to_one])
+@pytest.mark.parametrize("level", [0.5, 0.95])
+def test_intervals_hold_the_integral_as_often_as_they_say(embedding, points, rule, level):
+    weights = rule(embedding, points).final(len(points))
+    pairs = draws_of_the_model(embedding, points, output_scale=3.0, seed=4)
+    if rule is sum_to_one:
+        pairs += 1000.0
+    error = np.sqrt(level * (1 - level) / DRAWS)
+    fitted = coverage(embedding, points, weights, pairs, level)
+    assert abs(fitted - level) < 4 * error
+    known = coverage(embedding, points, weights, pairs, level, output_scale=3.0)
+    assert abs(known - level) < 4 * error
+    # Control: half the output scale covers less than it says.
+    small = coverage(embedding, points, weights, pairs, level, output_scale=1.5)
+    assert small < level - 10 * error
+
+
+@pytest.mark.parametrize("rule", [uniform, nonnegative, simplex])
+def test_std_of_other_rules_is_their_root_mean_squared_error(embedding, points, rule):
+    weights = rule(embedding, points).final(len(points))
+    pairs = draws_of_the_model(embedding, points, output_scale=3.0, seed=5)
+    results = [integral(embedding, points, weights, values) for _, *values in pairs]
+    errors = np.array([result.mean for result in results]) - pairs[:, 0]
+    expected = 3.0 * mmd(embedding, points, weights)
+    np.testing.assert_allclose(np.sqrt(np.mean(errors**2)), expected, rtol=0.06)
+    np.testing.assert_allclose(
+        np.sqrt(np.mean([result.std**2 for result in results])), expected, rtol=0.06
+    )
+    assert abs(coverage(embedding, points, weights, pairs, 0.95) - 0.95) < 0.02
+
+
+def test_fitted_output_scale_is_the_maximum_of_the_likelihood(embedding, points):
+    values = np.sin(points.sum(axis=1))
+    weights = bq(embedding, points).final(len(points))
+    found = integral(embedding, points, weights, values)
+    gram = embedding.kernel(points, points)
+
+    def log_likelihood(scale):
+        _, log_det = np.linalg.slogdet(scale**2 * gram)
+        return -0.5 * (values @ np.linalg.solve(gram, values) / scale**2 + log_det)
+
+    best = log_likelihood(found.output_scale)
+    assert found.freedom == len(points)
+    for factor in (0.99, 1.01):
+        assert log_likelihood(factor * found.output_scale) < best
+
+
+def test_the_estimate_scales_with_f_and_the_error_ignores_the_kernel_s_height(embedding, points):
+    values = np.cos(points[:, 0])
+    weights = bq(embedding, points).final(len(points))
+    result = integral(embedding, points, weights, values)
+    tenfold = integral(embedding, points, weights, 10 * values)
+    np.testing.assert_allclose([tenfold.mean, tenfold.std], [10 * result.mean, 10 * result.std])
+    density = embed(replace(embedding.kernel, scale="density"), embedding.target)
+    other = integral(density, points, weights, values)
+    np.testing.assert_allclose([other.mean, other.std], [result.mean, result.std], rtol=1e-12)
+
+
+def test_a_constant_costs_nothing_with_sum_one(embedding, points):
+    values = np.cos(points[:, 0])
+    weights = sum_to_one(embedding, points).final(len(points))
+    result = integral(embedding, points, weights, values)
+    raised = integral(embedding, points, weights, values + 1e6)
+    np.testing.assert_allclose(raised.mean - 1e6, result.mean, rtol=1e-6)
+    np.testing.assert_allclose(raised.std, result.std, rtol=1e-6)
+    assert result.freedom == len(points) - 1
+    # Control: a mean of zero takes the constant for variation.
+    weights = bq(embedding, points).final(len(points))
+    assert integral(embedding, points, weights, values + 1e6).std > 1e4 * result.std
+
+
+def test_duplicates_change_neither_estimate_nor_variance(embedding, points):
+    values = np.cos(points[:, 0])
+    repeated, again = points[[0, 1, 0, *range(2, 8), 5]], values[[0, 1, 0, *range(2, 8), 5]]
+    for rule in (bq, sum_to_one, nonnegative, simplex):
+        once = integral(embedding, points, rule(embedding, points).final(8), values)
+        twice = integral(embedding, repeated, rule(embedding, repeated).final(10), again)
+        np.testing.assert_allclose(
+            [twice.mean, twice.std, twice.freedom], [once.mean, once.std, once.freedom], rtol=1e-9
+        )
+
+
+def test_student_t_widens_the_interval(embedding):
+    points = embedding.target.sample(3, np.random.default_rng(0))
+    weights = bq(embedding, points).final(3)
+    result = integral(embedding, points, weights, [1.0, 2.0, 3.0])
+    lower, upper = result.interval(0.9)
+    np.testing.assert_allclose(stdtr(3, (upper - result.mean) / result.std), 0.95, rtol=1e-9)
+    np.testing.assert_allclose(stdtr(3, (lower - result.mean) / result.std), 0.05, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("values", "options", "message"),
+    [
+        ([1.0, 2.0], {}, r"values have shape \(2,\); 3 points need as many"),
+        ([1.0, np.nan, np.inf], {}, r"NaN or infinite at the points number \[1, 2\]"),
+        ([1.0, 2.0, 1.5], {}, "points 0 and 2 are equal, but f is 1.0 and 1.5"),
+        ([1.0, 2.0, 1.0], {"output_scale": 0.0}, "output_scale is 0.0"),
+    ],
+)
+def test_what_is_wrong_with_values(embedding, values, options, message):
+    points = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
+    with pytest.raises(ValueError, match=message):
+        integral(embedding, points, np.ones(3), values, **options)
+
+
+def test_one_point_cannot_show_the_scale_about_a_constant(embedding):
+    point = np.zeros((1, 2))
+    with pytest.raises(ValueError, match="1 distinct points are too few"):
+        integral(embedding, point, np.ones(1), [2.0])
+    assert integral(embedding, point, np.ones(1), [2.0], output_scale=1.0).mean == 2.0
+
+
+def test_level_of_an_interval(embedding):
+    result = integral(embedding, np.zeros((1, 2)), np.array([0.5]), [2.0])
+    with pytest.raises(ValueError, match="level is 95; it must lie between 0 and 1"):
+        result.interval(95)
+
+
+@pytest.fixture(scope="module")
+def design(embedding):
+    return sbq(embedding.target, embedding.kernel, n=30, rng=0)
+
+
+def test_integrate_in_three_ways(design):
+    def f(x):
+        return np.exp(-np.sum(np.square(x), axis=-1))
+
+    calls = []
+
+    def one(x):
+        calls.append(x.shape)
+        return f(x)
+
+    scalar = design.integrate(one)
+    assert calls == [(2,)] * 30
+    assert scalar.mean == pytest.approx(design.weights @ f(design.points), rel=1e-14)
+    # Gaussian integrals: exp(-|x|^2) = sqrt(2 pi / 2)^2 N(x; 0, I/2).
+    target = design.embedding.target
+    exact = sum(
+        weight
+        * np.exp(-0.5 * mean @ np.linalg.solve(covariance + 0.5 * np.eye(2), mean))
+        / np.sqrt(np.linalg.det(np.eye(2) + 2 * covariance))
+        for weight, mean, covariance in zip(
+            target.weights, target.means, target.covariances, strict=True
+        )
+    )
+    lower, upper = scalar.interval(0.99)
+    assert lower < exact < upper
+    assert scalar.std < 0.05 * exact
+    for result in (
+        design.integrate(f, vectorized=True),
+        design.integrate(values=f(design.points)),
+        design.integrate(values=f(design.points).tolist()),
+    ):
+        assert (result.mean, result.std) == pytest.approx((scalar.mean, scalar.std), rel=1e-12)
+
+
+def test_integrate_calls_f_once_for_a_repeated_point(embedding):
+    design = herding(
+        embedding.target, embedding.kernel, 30, rng=0, candidates=np.eye(2).repeat(20, axis=0)
+    )
+    calls = []
+    result = design.integrate(lambda x: calls.append(tuple(x)) or x[0])
+    assert sorted(calls) == [(0.0, 1.0), (1.0, 0.0)]
+    assert result.mean == pytest.approx(design.points[:, 0].mean(), rel=1e-14)
+
+
+def test_integrate_with_another_rule_or_output_scale(design):
+    def f(x):
+        return 100 + x[0]
+
+    result = design.integrate(f, rule=sum_to_one, output_scale=1.0)
+    weights = sum_to_one(design.embedding, design.points).final(30)
+    assert result.mean == pytest.approx(weights @ (100 + design.points[:, 0]), rel=1e-14)
+    assert result.std == mmd(design.embedding, design.points, weights)
+    assert abs(result.mean - 100.05) < 0.2 < abs(design.integrate(f).mean - 100.05)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        ([], {}, "give either f or values"),
+        ([np.sum], {"values": [1.0]}, "give either f or values"),
+        ([lambda x: x], {}, r"shape \(2,\) for one point .* set vectorized=True"),
+        ([np.sum], {"vectorized": True}, r"shape \(\) .* must return \(30,\), or set vectorized="),
+    ],
+)
+def test_integrate_says_what_is_wrong(design, arguments, options, message):
+    with pytest.raises(ValueError, match=message):
+        design.integrate(*arguments, **options)
