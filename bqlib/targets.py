@@ -10,10 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import solve_triangular
-from scipy.special import logsumexp
 
-from bqlib.kernels import checked_cholesky
+from bqlib.kernels import checked_cholesky, solve_lower
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +69,13 @@ class GaussianMixture:
         object.__setattr__(self, "weights", weights)
         object.__setattr__(self, "means", means)
         object.__setattr__(self, "covariances", covariances)
-        object.__setattr__(self, "_factors", np.array(factors))
+        factors = np.array(factors)
+        object.__setattr__(self, "_factors", factors)
+        # Log of each component's density at its mean; minus infinity for a weight of zero.
+        with np.errstate(divide="ignore"):
+            log_heights = np.log(weights) - 0.5 * self.dim * np.log(2 * np.pi)
+        log_heights -= np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1)
+        object.__setattr__(self, "_log_heights", log_heights)
 
     @property
     def dim(self):
@@ -92,7 +96,9 @@ class GaussianMixture:
 
     def log_density(self, x):
         """Log density at x (n, d), shape (n,). Costs O(n J d^2)."""
-        return logsumexp(self._log_terms(x), axis=0)
+        log_terms = self._log_terms(x)
+        top = log_terms.max(axis=0)
+        return top + np.log(np.exp(log_terms - top).sum(axis=0))
 
     def density(self, x):
         """Density at x (n, d), shape (n,). Costs O(n J d^2)."""
@@ -121,21 +127,20 @@ class GaussianMixture:
     def _shares(self, x):
         """Posterior probability of each component at each point, shape (J, n)."""
         log_terms = self._log_terms(x)
-        return np.exp(log_terms - logsumexp(log_terms, axis=0))
+        terms = np.exp(log_terms - log_terms.max(axis=0))
+        return terms / terms.sum(axis=0)
 
     def _component_score(self, j, x):
-        half = solve_triangular(self._factors[j], (self.means[j] - x).T, lower=True)
-        return solve_triangular(self._factors[j], half, lower=True, trans="T").T
+        half = solve_lower(self._factors[j], (self.means[j] - x).T)
+        return solve_lower(self._factors[j], half, transposed=True).T
 
     def _log_terms(self, x):
+        """Log of weight times density of each component at each point, shape (J, n)."""
         x = np.asarray(x, dtype=float)
         terms = np.empty((len(self.weights), len(x)))
-        with np.errstate(divide="ignore"):  # a component of weight zero contributes exp(-inf)
-            log_weights = np.log(self.weights)
         for j, factor in enumerate(self._factors):
-            white = solve_triangular(factor, (x - self.means[j]).T, lower=True)
-            log_norm = np.log(np.diag(factor)).sum() + 0.5 * self.dim * np.log(2 * np.pi)
-            terms[j] = log_weights[j] - log_norm - 0.5 * np.square(white).sum(axis=0)
+            white = solve_lower(factor, (x - self.means[j]).T)
+            terms[j] = self._log_heights[j] - 0.5 * np.square(white).sum(axis=0)
         return terms
 
 

@@ -1,7 +1,6 @@
 """Embeddings under the exponentiated quadratic kernel."""
 
 import numpy as np
-from scipy.linalg import solve_triangular
 from scipy.special import erf, erfcx
 
 from bqlib.embeddings.embedding import Embedding, embed_by_blocks, register
@@ -10,7 +9,7 @@ from bqlib.embeddings.quadrature import (
     LEGENDRE_WEIGHTS,
     double_mean_on_interval,
 )
-from bqlib.kernels import ExponentiatedQuadratic
+from bqlib.kernels import ExponentiatedQuadratic, solve_lower
 from bqlib.targets import GaussianMixture, Product, Uniform
 
 
@@ -34,7 +33,7 @@ def exponentiated_quadratic_gaussian_mixture(kernel, target):
 
     def terms(x):
         for factor, mean, height in zip(factors, target.means, heights, strict=True):
-            white = solve_triangular(factor, (x - mean).T, lower=True)
+            white = solve_lower(factor, (x - mean).T)
             yield factor, white, height * np.exp(-0.5 * np.square(white).sum(axis=0))
 
     def kernel_mean(x):
@@ -42,7 +41,7 @@ def exponentiated_quadratic_gaussian_mixture(kernel, target):
 
     def kernel_mean_gradient(x):
         return sum(
-            -term[:, None] * solve_triangular(factor, white, lower=True, trans="T").T
+            -term[:, None] * solve_lower(factor, white, transposed=True).T
             for factor, white, term in terms(x)
         )
 

@@ -120,8 +120,9 @@ def matern_uniform(kernel, target):
 
     def kernel_mean_gradient(x):
         left, right = rate * np.abs(x[:, 0] - lower), rate * np.abs(upper - x[:, 0])
-        ends = [polyval(rho, value) * np.exp(-rho) for rho in (left, right)]
-        return height * (ends[0] - ends[1])[:, None] / (upper - lower)
+        # k(x - lower) - k(upper - x), the integral of the kernel's slope between the two
+        slope = segment(MATERN_SLOPE[kernel.nu], np.minimum(left, right), np.abs(right - left))
+        return height * (np.sign(right - left) * slope)[:, None] / (upper - lower)
 
     if width < 4:
         variance = double_mean_on_interval(lambda rho: polyval(rho, value) * np.exp(-rho), width)

@@ -42,8 +42,11 @@ def mix_over_lengthscales(kernel, target, embed_part):
     give a relative error below 1e-14 for length-scales down to a hundredth of the target's
     standard deviation, where Gauss-Laguerre rules of that size have no digit right.
     """
-    if kernel.alpha < 0.1:
-        raise ValueError(f"alpha is {kernel.alpha}; an embedding needs alpha of 0.1 or more")
+    if not 0.1 <= kernel.alpha <= 1e6:
+        raise ValueError(
+            f"alpha is {kernel.alpha:g}; an embedding needs alpha from 0.1 to 1e6 (above it, the "
+            "kernel is ExponentiatedQuadratic to 6 digits)"
+        )
     height = kernel.height(target.dim)
     precisions, weights = gamma_rule(kernel.alpha)
     parts = [
