@@ -1,0 +1,25 @@
+import os
+
+import pytest
+
+from bqlib.files import write_atomically
+
+
+def test_a_file_is_written_whole_with_the_users_permissions(tmp_path):
+    path = tmp_path / "made" / "on the way" / "piece"
+    write_atomically(path, b"first")
+    write_atomically(path, b"second")
+    plain = tmp_path / "plain"
+    plain.touch()
+    assert path.read_bytes() == b"second"
+    assert path.stat().st_mode == plain.stat().st_mode
+    assert os.listdir(path.parent) == ["piece"]
+
+
+def test_a_failed_write_keeps_what_was_there(tmp_path, monkeypatch):
+    path = tmp_path / "piece"
+    write_atomically(path, b"first")
+    monkeypatch.setattr("os.fsync", lambda handle: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        write_atomically(path, b"second")
+    assert path.read_bytes() == b"first" and os.listdir(tmp_path) == ["piece"]

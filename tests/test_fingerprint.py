@@ -1,0 +1,96 @@
+import importlib
+import sys
+
+import pytest
+
+from bqlib import registry
+from bqlib.fingerprint import _read, fingerprint
+
+MODULES = {
+    "__init__": "",
+    "rules": """
+        import math
+        from sample import tools
+        from sample.tools import half as halved
+        PLACES = {"other": "sample.other:thing"}
+        SCALE = 2.0
+
+        def rule(x):
+            '''A docstring.'''
+            return halved(x) * tools.double(x) * SCALE * math.pi
+
+        def unrelated(x):
+            return x
+    """,
+    "tools": """
+        def half(x):
+            return x / _two()
+
+        def _two():
+            return 2
+
+        def double(x):
+            return 2 * x
+    """,
+    "other": "def thing(): pass",
+}
+
+
+@pytest.fixture
+def digest(tmp_path, monkeypatch):
+    """Fingerprint of sample.rules.rule after replacing text in a module."""
+    import textwrap
+
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "sample").mkdir()
+
+    def after(module=None, old="", new=""):
+        for name, text in MODULES.items():
+            text = textwrap.dedent(text)
+            if name == module:
+                assert old in text
+                text = text.replace(old, new)
+            (tmp_path / "sample" / f"{name}.py").write_text(text)
+        _read.cache_clear()
+        for name in [name for name in sys.modules if name.partition(".")[0] == "sample"]:
+            del sys.modules[name]
+        importlib.invalidate_caches()
+        return fingerprint(importlib.import_module("sample.rules").rule)
+
+    yield after
+    _read.cache_clear()
+
+
+@pytest.mark.parametrize(
+    "module, old, new",
+    [
+        ("rules", "math.pi", "math.e"),
+        ("rules", "SCALE = 2.0", "SCALE = 3.0"),
+        ("tools", "x / _two()", "x * _two()"),
+        ("tools", "return 2\n", "return 3\n"),  # reached through half
+        ("tools", "2 * x", "x + x"),  # reached as an attribute of the module
+    ],
+)
+def test_changes_that_matter_change_it(digest, module, old, new):
+    assert digest() != digest(module, old, new)
+
+
+@pytest.mark.parametrize(
+    "module, old, new",
+    [
+        ("rules", "A docstring.", "Another."),
+        ("rules", "return x\n", "return -x\n"),  # in unrelated
+        ("rules", "x) *", "x)  * "),
+        ("rules", "SCALE = 2.0", "SCALE = 2.0  # a comment"),
+        ("other", "pass", "return 1"),  # named only by a string
+    ],
+)
+def test_changes_that_do_not_matter_leave_it(digest, module, old, new):
+    assert digest() == digest(module, old, new)
+
+
+def test_designs_do_not_share_a_fingerprint():
+    designs = {
+        name: fingerprint(registry.find("design", name)) for name in registry.PLACES["design"]
+    }
+    assert len(set(designs.values())) == len(designs)

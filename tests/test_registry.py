@@ -1,0 +1,15 @@
+import pytest
+
+from bqlib import registry
+
+
+@pytest.mark.parametrize(
+    "kind, name", [(kind, name) for kind, names in registry.PLACES.items() for name in names]
+)
+def test_every_name_leads_to_something_callable(kind, name):
+    assert callable(registry.find(kind, name))
+
+
+def test_algorithms_are_made_of_registered_parts():
+    for design, weights in registry.ALGORITHMS.values():
+        assert design in registry.PLACES["design"] and weights in registry.PLACES["weights"]

@@ -1,0 +1,277 @@
+"""The real workflow, through Snakemake's command line, in a folder of its own."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bqlib
+
+PROJECT = Path(__file__).resolve().parent.parent
+SWEEP = """
+name: small
+targets: [chen2010_mixture]
+kernels:
+  eq_density: {family: exponentiated_quadratic, scale: density}
+lengthscales: [0.5]
+algorithms: [iid, herding]
+candidates: {size: 200}
+n: 20
+seeds: 2
+seeds_per_job: 1
+rate_windows: [[5, 20]]
+"""
+
+
+class Checkout:
+    """A copy of the project, where sweeps can be run and code can be changed."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        for name in ("bqlib", "config", "profiles", "workflow"):
+            shutil.copytree(
+                PROJECT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__")
+            )
+        shutil.copy(PROJECT / "Snakefile", folder)
+        self.sweep = folder / "config" / "small.yaml"
+        self.sweep.write_text(SWEEP)
+        self.results = folder / "results" / "small"
+
+    def edit(self, path, old, new):
+        text = (self.folder / path).read_text()
+        assert old in text
+        (self.folder / path).write_text(text.replace(old, new))
+
+    def start(self, *arguments, **environment):
+        command = [sys.executable, "-m", "snakemake", "--profile", "profiles/local"]
+        return subprocess.Popen(
+            [*command, "--configfile", self.sweep, *arguments],
+            cwd=self.folder,
+            env={**os.environ, "PYTHONPATH": str(self.folder), **environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def run(self, *arguments, **environment):
+        process = self.start(*arguments, **environment)
+        process.output, _ = process.communicate(timeout=240)
+        return process
+
+    def pieces(self):
+        """sha256 of every piece by its path below the folder of pieces."""
+        folder = self.results / "pieces"
+        return {
+            str(path.relative_to(folder)): sha256(path.read_bytes()).hexdigest()
+            for path in folder.rglob("*.zip")
+        }
+
+
+def jobs(output):
+    """How many jobs of each rule a run had to do."""
+    stats = output.split("Job stats:")[1].split("\n\n")[0] if "Job stats:" in output else ""
+    return {rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", stats, re.M)}
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    return Checkout(tmp_path / "a checkout")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A checkout whose sweep has run; tests that change it take a copy."""
+    checkout = Checkout(tmp_path_factory.mktemp("finished") / "a checkout")
+    ran = checkout.run()
+    assert ran.returncode == 0, ran.output
+    checkout.output = ran.output
+    return checkout
+
+
+@pytest.fixture
+def grown(finished, tmp_path):
+    """A copy of the finished checkout, with the times of its files."""
+    shutil.copytree(finished.folder, tmp_path / "grown")
+    copy = object.__new__(Checkout)
+    copy.folder = tmp_path / "grown"
+    copy.sweep = copy.folder / "config" / "small.yaml"
+    copy.results = copy.folder / "results" / "small"
+    return copy
+
+
+def test_a_sweep_runs_and_its_results_can_be_read(finished):
+    assert jobs(finished.output)["piece"] == 4
+    for said in ("dashboard http://127.0.0.1:", "4 of 4 trials done, 0 failed", "results/small"):
+        assert said in finished.output
+    curves = bqlib.open_results(finished.results)
+    assert dict(curves.sizes) == {
+        "target": 1, "kernel": 1, "lengthscale": 1, "algorithm": 2, "seed": 2, "n": 20, "dim": 2,
+    }  # fmt: skip
+    assert (curves.status == 1).all() and np.isfinite(curves.mmd).all()
+    herding, iid = (curves.mmd.sel(algorithm=name).mean("seed") for name in ("herding", "iid"))
+    assert float(herding.sel(n=20).squeeze()) < float(iid.sel(n=20).squeeze())
+    for made in ("rates.zarr/zarr.json", "figures/mmd.svg", "figures/mmd.png"):
+        assert (finished.results / made).stat().st_size > 0
+    assert list(finished.results.rglob("benchmarks/**/*.tsv"))
+
+
+def test_nothing_is_done_twice(grown):
+    again = grown.run()
+    assert again.returncode == 0 and "Nothing to be done" in again.output
+    assert "Dask" not in again.output
+
+
+def test_more_seeds_compute_only_the_new_blocks(grown):
+    before = grown.pieces()
+    grown.edit("config/small.yaml", "seeds: 2", "seeds: 4")
+    ran = grown.run()
+    assert jobs(ran.output)["piece"] == 4, ran.output
+    after = grown.pieces()
+    assert len(after) == 8 and before.items() <= after.items()
+    assert bqlib.open_results(grown.results).sizes["seed"] == 4
+
+
+@pytest.mark.parametrize(
+    "old, new",
+    [("[iid, herding]", "[iid, herding, sbq]"), ("lengthscales: [0.5]", "lengthscales: [1, 0.5]")],
+)
+def test_a_wider_sweep_computes_only_its_new_cells(grown, old, new):
+    grown.edit("config/small.yaml", old, new)
+    planned = jobs(grown.run("-n").output)
+    assert planned["piece"] == (2 if "sbq" in new else 4)
+
+
+def test_a_change_to_one_algorithm_reruns_its_cells_alone(grown):
+    grown.edit("bqlib/designs/herding.py", "np.argmax(", "np.argmin(-1.0 * ")
+    ran = grown.run()
+    assert ran.returncode == 0 and jobs(ran.output)["piece"] == 2, ran.output
+    grown.edit("bqlib/designs/iid.py", "Independent draws", "Draws")  # a docstring
+    assert "Nothing to be done" in grown.run().output
+
+
+def test_results_do_not_depend_on_workers(finished, checkout):
+    checkout.edit("profiles/local/site.yaml", "workers:  ", "workers: 1 ")
+    checkout.edit("config/small.yaml", "[iid, herding]", "[herding, iid]")
+    ran = checkout.run()
+    assert ran.returncode == 0 and "Dask: 1 workers" in ran.output, ran.output
+    assert checkout.pieces() == finished.pieces()
+
+
+def processes_of(folder):
+    """Processes that run from a checkout, by what /proc says of them."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            environment = (place / "environ").read_bytes()
+        except OSError:
+            continue
+        if f"PYTHONPATH={folder}\0".encode() in environment:
+            found.append(int(place.name))
+    return found
+
+
+def test_a_killed_run_leaves_nothing_behind_and_can_be_resumed(finished, checkout):
+    # Enough slow trials to be killed among; the first block is that of the finished sweep.
+    checkout.edit("config/small.yaml", "seeds: 2", "seeds: 12")
+    checkout.edit("bqlib/trial.py", "target, kernel = spec.build()", SLOWLY)
+    process = checkout.start()
+    while len(checkout.pieces()) < 3:
+        assert process.poll() is None, process.communicate()[0]
+        time.sleep(0.1)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    deadline = time.monotonic() + 10
+    while left := processes_of(checkout.folder):
+        assert time.monotonic() < deadline, left
+        time.sleep(0.2)
+    kept = {path: path.stat().st_mtime_ns for path in checkout.results.rglob("*.zip")}
+    assert 3 <= len(kept) < 24
+    assert checkout.run("--unlock").returncode == 0
+    resumed = checkout.run()
+    assert resumed.returncode == 0, resumed.output
+    assert jobs(resumed.output)["piece"] <= 24 - len(kept) + 8  # those that ran when it was killed
+    same = [path for path, time_ns in kept.items() if path.stat().st_mtime_ns == time_ns]
+    assert len(same) >= 24 - jobs(resumed.output)["piece"]
+    assert finished.pieces().items() <= checkout.pieces().items()
+
+
+SLOWLY = "time.sleep(0.3)\n    target, kernel = spec.build()"
+
+
+def test_a_failed_trial_is_data(checkout):
+    failing = "target, kernel = spec.build()\n    assert seed != 1, 'seed one is unlucky'"
+    checkout.edit("bqlib/trial.py", "target, kernel = spec.build()", failing)
+    ran = checkout.run()
+    assert ran.returncode == 0 and "4 of 4 trials done, 2 failed" in ran.output, ran.output
+    curves = bqlib.open_results(checkout.results)
+    assert curves.status.squeeze().values.tolist() == [[1, 2], [1, 2]]
+    assert str(curves.reason.values[0, 0, 0, 0, 1]) == "AssertionError: seed one is unlucky"
+    assert np.isnan(curves.mmd.sel(seed=1)).all()
+
+
+def test_a_scheduler_that_the_user_names_is_used(checkout, tmp_path, finished):
+    place = tmp_path / "scheduler.json"
+    environment = {**os.environ, "PYTHONPATH": str(checkout.folder)}
+    commands = [
+        ["dask", "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
+         "--scheduler-file", str(place)],
+        ["dask", "worker", "--host", "127.0.0.1", "--nthreads", "1", "--no-dashboard",
+         "--scheduler-file", str(place), "--local-directory", str(tmp_path)],
+    ]  # fmt: skip
+    others = [
+        subprocess.Popen(
+            [sys.executable, "-m", *command],
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        for command in commands
+    ]
+    try:
+        while not place.exists():
+            assert others[0].poll() is None
+            time.sleep(0.1)
+        address = json.loads(place.read_text())["address"]
+        ran = checkout.run(DASK_SCHEDULER_ADDRESS=address)
+        assert ran.returncode == 0 and "Dask: 1 workers" in ran.output, ran.output
+        assert checkout.pieces() == finished.pieces()
+        assert all(other.poll() is None for other in others)
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+
+
+def test_bad_sweeps_end_with_their_errors_and_no_traceback(checkout):
+    checkout.edit("config/small.yaml", "herding]", "hering]")
+    checkout.edit("config/small.yaml", "n: 20", "n: 0")
+    ran = checkout.run()
+    assert ran.returncode == 1 and "Traceback" not in ran.output
+    assert re.search(r'small.yaml:7: .*"hering".*"herding"', ran.output)
+    assert "small.yaml:9: n: " in ran.output
+    assert not (checkout.folder / "results").exists()
+
+
+def test_results_of_another_schema_version_are_left_alone(checkout):
+    store = checkout.results / "curves.zarr" / "zarr.json"
+    store.parent.mkdir(parents=True)
+    store.write_text('{"attributes": {"schema_version": 0}}')
+    ran = checkout.run()
+    assert ran.returncode == 1 and "schema version 0" in ran.output
+    assert "Traceback" not in ran.output and "schema_version" in store.read_text()
+
+
+def test_results_that_cannot_be_written_are_said_before_anything_runs(checkout):
+    (checkout.folder / "results").write_text("a file where the folder should be")
+    ran = checkout.run()
+    assert ran.returncode == 1 and "not a folder that can be written" in ran.output
+    assert "Traceback" not in ran.output
