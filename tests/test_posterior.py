@@ -224,6 +224,7 @@ def test_integrate_calls_f_once_for_a_repeated_point(embedding):
     result = design.integrate(lambda x: calls.append(tuple(x)) or x[0])
     assert sorted(calls) == [(0.0, 1.0), (1.0, 0.0)]
     assert result.mean == pytest.approx(design.points[:, 0].mean(), rel=1e-14)
+    assert design.integrate(lambda x: x[:, 0], vectorized=True).mean == result.mean
 
 
 def test_integrate_with_another_rule_or_output_scale(design):
