@@ -1,0 +1,205 @@
+import json
+import zipfile
+
+import numpy as np
+import pytest
+import xarray as xr
+import zarr
+
+import bqlib
+from bqlib import store
+from bqlib.experiment import load, piece_name
+from bqlib.schema import FAILED, MISSING, OK, SCHEMA_VERSION, VARIABLES, SchemaError
+from bqlib.trial import run
+
+SWEEP = """
+name: small
+title: A small sweep
+targets: [chen2010_mixture, line.json]
+kernels: {eq: {family: exponentiated_quadratic}}
+lengthscales: [0.5, 2]
+algorithms: [herding, iid]
+candidates: {size: 60}
+n: 8
+seeds: 3
+seeds_per_job: 2
+rate_windows: [[2, 8]]
+"""
+LINE = {"family": "gaussian_mixture", "weights": [1], "means": [[0]], "covariances": [[[1]]]}
+
+
+@pytest.fixture
+def experiment(tmp_path, request):
+    (tmp_path / "line.json").write_text(json.dumps(LINE))
+    (tmp_path / "sweep.yaml").write_text(SWEEP)
+    return load(tmp_path / "sweep.yaml", request.config.rootpath / "config" / "targets")
+
+
+@pytest.fixture
+def pieces(experiment, tmp_path):
+    """All pieces of the sweep on disk, and their folder."""
+    for cell in experiment.cells():
+        spec = experiment.spec(cell)
+        for first, last in experiment.blocks():
+            trials = [run(spec, seed)[0] for seed in range(first, last + 1)]
+            path = tmp_path / "pieces" / piece_name(cell, (first, last))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(store.encode_piece(spec, range(first, last + 1), trials))
+    return tmp_path / "pieces"
+
+
+def first_piece(pieces):
+    return sorted(pieces.rglob("*.zip"))[0]
+
+
+def test_equal_trials_are_equal_bytes(experiment):
+    spec = experiment.spec(experiment.cells()[0])
+    first, again = (
+        store.encode_piece(spec, [0, 1], [run(spec, s)[0] for s in (0, 1)]) for _ in "ab"
+    )
+    assert first == again
+    assert first != store.encode_piece(spec, [0, 2], [run(spec, s)[0] for s in (0, 2)])
+
+
+def test_what_is_gathered_is_what_the_trials_gave(experiment, pieces, tmp_path):
+    store.gather(experiment, pieces, tmp_path / "curves.zarr")
+    curves = bqlib.open_results(tmp_path)
+    assert set(curves.data_vars) == set(VARIABLES)
+    for cell in experiment.cells():
+        place = {
+            "target": cell.target, "kernel": cell.kernel, "lengthscale": cell.lengthscale,
+            "algorithm": cell.algorithm,
+        }  # fmt: skip
+        for seed in range(experiment.seeds):
+            ours = curves.sel(place | {"seed": seed})
+            theirs, _ = run(experiment.spec(cell), seed)
+            for name in ("mmd", "weight_sum", "weights", "rank_reached"):
+                np.testing.assert_array_equal(ours[name], theirs[name])
+            dim = theirs["points"].shape[1]
+            np.testing.assert_array_equal(ours.points[:, :dim], theirs["points"])
+            assert np.isnan(ours.points[:, dim:]).all()  # the other target has one more
+            assert ours.status == OK and ours.reason.item() == theirs["reason"]
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_dataset_opens_without_us_and_says_what_it_is(experiment, pieces, tmp_path):
+    store.gather(experiment, pieces, tmp_path / "curves.zarr")
+    curves = xr.open_zarr(tmp_path / "curves.zarr")
+    for name, variable in curves.variables.items():
+        assert variable.attrs["long_name"] and "units" in variable.attrs, name
+    attributes = json.loads((tmp_path / "curves.zarr" / "zarr.json").read_text())["attributes"]
+    assert attributes["schema_version"] == SCHEMA_VERSION
+    assert json.loads(attributes["config"]) == experiment.canonical()
+    assert {"bqlib_version", "numpy_version", "scipy_version", "blas", "git_commit"} <= set(
+        attributes
+    )
+    assert curves.status.dtype == np.int8 and curves.seed.dtype == np.int64
+
+
+def test_missing_and_failed_trials_are_told_apart(experiment, pieces, tmp_path):
+    cell = experiment.cells()[0]
+    spec = experiment.spec(cell)
+    (pieces / piece_name(cell, (2, 2))).unlink()
+    mixed = store.encode_piece(spec, [0, 1], ["MemoryError: no room", run(spec, 1)[0]])
+    (pieces / piece_name(cell, (0, 1))).write_bytes(mixed)
+    store.gather(experiment, pieces, tmp_path / "curves.zarr")
+    curves = bqlib.open_results(tmp_path).isel(target=0, kernel=0, lengthscale=0, algorithm=0)
+    assert curves.status.values.tolist() == [FAILED, OK, MISSING]
+    assert curves.reason.values.tolist() == ["MemoryError: no room", "", ""]
+    assert np.isnan(curves.mmd).all("n").values.tolist() == [True, False, True]
+
+
+def test_small_chunks_gather_the_same(experiment, pieces, tmp_path, monkeypatch):
+    store.gather(experiment, pieces, tmp_path / "whole" / "curves.zarr")
+    monkeypatch.setattr(store, "CHUNK_BYTES", 3 * 8 * 3 * 8 * 2)  # three cells to a chunk
+    store.gather(experiment, pieces, tmp_path / "parts" / "curves.zarr")
+    whole, parts = (bqlib.open_results(tmp_path / name).load() for name in ("whole", "parts"))
+    xr.testing.assert_identical(whole, parts)
+    assert len(list((tmp_path / "parts" / "curves.zarr" / "mmd").iterdir())) > 3
+
+
+def test_a_flipped_bit_in_a_chunk_is_an_error(experiment, pieces, tmp_path):
+    store.gather(experiment, pieces, tmp_path / "curves.zarr")
+    chunk = next((tmp_path / "curves.zarr" / "mmd").glob("c.*"))
+    data = bytearray(chunk.read_bytes())
+    data[len(data) // 2] ^= 1
+    chunk.write_bytes(data)
+    with pytest.raises(Exception, match=r"(?i)checksum|crc"):
+        bqlib.open_results(tmp_path).mmd.load()
+
+
+def truncate(path):
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def flip(path):
+    data = bytearray(path.read_bytes())
+    data[1000] ^= 1
+    path.write_bytes(data)
+
+
+def swap(path):
+    path.write_bytes(sorted(path.parent.parent.rglob("*.zip"))[-1].read_bytes())
+
+
+def age(path):
+    with zipfile.ZipFile(path) as archive:
+        content = {name: archive.read(name) for name in archive.namelist()}
+    old = content["zarr.json"].replace(b'"schema_version": 1', b'"schema_version": 0')
+    assert old != content["zarr.json"]
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in {**content, "zarr.json": old}.items():
+            archive.writestr(name, data)
+
+
+@pytest.mark.parametrize(
+    "damage, said",
+    [
+        (truncate, "cannot be read"),
+        (flip, r"damaged|cannot be read"),
+        (swap, "another sweep"),
+        (age, "schema version 0"),
+    ],
+)
+def test_a_bad_piece_is_named_and_nothing_is_replaced(experiment, pieces, tmp_path, damage, said):
+    path = tmp_path / "curves.zarr"
+    store.gather(experiment, pieces, path)
+    before = (path / "zarr.json").read_bytes()
+    damage(first_piece(pieces))
+    with pytest.raises(SchemaError, match=said) as caught:
+        store.gather(experiment, pieces, path)
+    assert str(first_piece(pieces)) in str(caught.value)
+    assert (path / "zarr.json").read_bytes() == before
+    assert sorted(p.name for p in tmp_path.iterdir() if "curves" in p.name) == ["curves.zarr"]
+
+
+def test_results_that_are_not_there_or_not_ours_are_refused(experiment, pieces, tmp_path):
+    with pytest.raises(FileNotFoundError, match="after its sweep has run"):
+        bqlib.open_results(tmp_path)
+    store.gather(experiment, pieces, tmp_path / "curves.zarr")
+    group = zarr.open_group(tmp_path / "curves.zarr")
+    group.attrs["schema_version"] = 99
+    with pytest.raises(SchemaError, match="version 99"):
+        bqlib.open_results(tmp_path)
+
+
+def test_every_departure_from_the_schema_is_listed(experiment, pieces, tmp_path):
+    from bqlib.schema import check_schema
+
+    store.gather(experiment, pieces, tmp_path / "curves.zarr")
+    curves = bqlib.open_results(tmp_path)
+    bad = curves.drop_vars("mmd").assign(status=curves.status.astype(float))
+    bad = bad.assign(weight_sum=curves.weight_sum.isel(n=0))
+    with pytest.raises(SchemaError) as caught:
+        check_schema(bad, "here")
+    for problem in ("mmd is missing", "status has type float64", "weight_sum has dims"):
+        assert problem in str(caught.value)
+
+
+def test_a_dataset_that_cannot_be_written_leaves_the_old_one(tmp_path):
+    path = tmp_path / "rates.zarr"
+    store.write_dataset(xr.Dataset({"rate": ("window", [0.5])}), path)
+    with pytest.raises(Exception, match="a"):
+        store.write_dataset(xr.Dataset({"rate": ("window", np.array([object()]))}), path)
+    assert xr.open_zarr(path).rate.values == [0.5]
+    assert [p.name for p in tmp_path.iterdir()] == ["rates.zarr"]
