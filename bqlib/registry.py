@@ -41,6 +41,12 @@ PLACES = {
         "sum_to_one": "bqlib.weights:sum_to_one",
         "uniform": "bqlib.weights:uniform",
     },
+    "integrand": {
+        "genz_gaussian_peak": "bqlib.integrands:genz_gaussian_peak",
+        "genz_oscillatory": "bqlib.integrands:genz_oscillatory",
+        "rkhs_ball": "bqlib.integrands:rkhs_ball",
+        "rough_bumps": "bqlib.integrands:rough_bumps",
+    },
 }
 
 # An algorithm is a design with a weight rule.

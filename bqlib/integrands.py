@@ -1,0 +1,304 @@
+"""Integrands: test functions whose integrals under a target are known exactly.
+
+A family is a function(embedding, rng, ...) -> Integrands, which draws all its functions at once.
+Equal generators give equal functions; where kernels or widths differ they still give the same
+centres and coefficients, so that comparisons between those are paired.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from bqlib.embeddings import embed
+from bqlib.kernels import ExponentiatedQuadratic
+from bqlib.targets import Empirical, GaussianMixture, Uniform
+
+# Families whose functions lie in the space of the cell's own kernel.
+WITHIN_MODEL = ("rkhs_ball",)
+
+
+@dataclass(frozen=True, eq=False)
+class Integrands:
+    """F functions and their exact integrals under one target.
+
+    Attributes
+    ----------
+    evaluate : callable
+        Values of all functions at points: (n, d) to (n, F).
+    integrals : ndarray, shape (F,)
+    norms : ndarray, shape (F,), optional
+        Norms in the space of the embedding's kernel; None for functions that need not lie in it.
+    """
+
+    evaluate: Callable
+    integrals: np.ndarray
+    norms: np.ndarray | None = None
+
+    def errors(self, points, matrix):
+        """Absolute errors |w'f - integral|, shape (m, F), of the m rows w of a matrix (m, n)."""
+        return np.abs(matrix @ self.evaluate(points) - self.integrals)
+
+
+def rkhs_ball(
+    embedding, rng, *, functions: int = 250, terms: int = 10, centre_variance: float | None = None
+):
+    r"""Functions of norm one in the space of the embedding's own kernel.
+
+    f = sum_i alpha_i k(., c_i) / norm, with alpha_i from N(0, 1) and `terms` centres c_i for each
+    function. Its integral is sum_i alpha_i z(c_i) / norm, with z the kernel mean.
+
+    Parameters
+    ----------
+    embedding : Embedding
+    rng : numpy.random.Generator
+    functions : int
+        Number of functions F.
+    terms : int
+        Number of terms of each function.
+    centre_variance : float, optional
+        Centres are drawn from N(0, centre_variance I); without it, from the target.
+
+    Returns
+    -------
+    Integrands
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range.
+
+    Notes
+    -----
+    O(n F terms) time and memory for n points.
+
+    References
+    ----------
+    With 250 functions, 10 terms and centre_variance 3, the within-model functions of Huszar and
+    Duvenaud (2012).
+
+    Examples
+    --------
+    >>> from bqlib import ExponentiatedQuadratic, GaussianMixture, embed
+    >>> normal = GaussianMixture([1.0], [[0.0]], [[[1.0]]])
+    >>> embedding = embed(ExponentiatedQuadratic(1.0), normal)
+    >>> ball = rkhs_ball(embedding, np.random.default_rng(0), functions=3)
+    >>> ball.evaluate([[0.0], [1.0]]).shape, ball.norms
+    ((2, 3), array([1., 1., 1.]))
+    """
+    kernel, target = embedding.kernel, embedding.target
+    _check_counts(functions=functions, terms=terms)
+    alpha_rng, centre_rng = rng.spawn(2)
+    alpha = alpha_rng.standard_normal((functions, terms))
+    centres = _centres(target, centre_rng, functions * terms, centre_variance)
+    grams = [kernel(own, own) for own in np.split(centres, functions)]
+    alpha /= np.sqrt(np.einsum("fi,fij,fj->f", alpha, grams, alpha))[:, None]
+
+    def evaluate(x):
+        values = kernel(x, centres).reshape(-1, functions, terms)
+        return np.einsum("nft,ft->nf", values, alpha)
+
+    means = embedding.kernel_mean(centres).reshape(functions, terms)
+    return Integrands(evaluate, np.einsum("ft,ft->f", means, alpha), np.ones(functions))
+
+
+def rough_bumps(
+    embedding,
+    rng,
+    *,
+    narrowest: float,
+    widest: float,
+    functions: int = 250,
+    terms: int = 10,
+    centre_variance: float | None = None,
+):
+    r"""Sums of bumps and ridges of many widths and directions, whatever the kernel.
+
+    f(x) = sum_i alpha_i exp(-(x - c_i)' S_i^{-1} (x - c_i) / 2) / sqrt(terms), with alpha_i from
+    N(0, 1). Each S_i = Q D Q' has its own rotation Q, uniform over all, and its own widths
+    sqrt(D), independent in each direction and uniform in their logarithm from `narrowest` to
+    `widest`. A term that is narrow in all directions is a bump, one that is not is a ridge.
+
+    Parameters
+    ----------
+    embedding : Embedding
+        Its target must be a GaussianMixture or an Empirical.
+    rng : numpy.random.Generator
+    narrowest, widest : float
+        Ends of the range of widths, in the units of x.
+    functions : int
+        Number of functions F.
+    terms : int
+        Number of terms of each function.
+    centre_variance : float, optional
+        Centres are drawn from N(0, centre_variance I); without it, from the target.
+
+    Returns
+    -------
+    Integrands
+
+    Raises
+    ------
+    TypeError
+        If the target is another: there is no closed form.
+    ValueError
+        If a parameter is out of its range.
+
+    Notes
+    -----
+    Under an exponentiated quadratic kernel with covariance L, a term lies in the kernel's space
+    exactly where 2 S_i - L is positive definite: in all directions wider than l / sqrt(2).
+
+    Under a mixture of J Gaussians N(m_j, T_j) with weights p_j, a term integrates to
+    sum_j p_j |S|^(1/2) |S + T_j|^(-1/2) exp(-(c - m_j)' (S + T_j)^{-1} (c - m_j) / 2).
+    O(F terms J d^3) time for the integrals, O(n F terms d^2) for n points.
+    """
+    target = embedding.target
+    _check_counts(functions=functions, terms=terms)
+    if not 0 < narrowest <= widest < np.inf:
+        raise ValueError(
+            f"narrowest is {narrowest:g} and widest {widest:g}; "
+            "they must be positive and finite, and narrowest not the larger"
+        )
+    if not isinstance(target, GaussianMixture | Empirical):
+        raise TypeError(
+            "rough_bumps has exact integrals under GaussianMixture and Empirical, not under "
+            f"{type(target).__name__}"
+        )
+    alpha_rng, centre_rng, width_rng, turn_rng = rng.spawn(4)
+    dim, size = target.dim, functions * terms
+    alpha = alpha_rng.standard_normal(size) / np.sqrt(terms)
+    centres = _centres(target, centre_rng, size, centre_variance)
+    widths = narrowest * (widest / narrowest) ** width_rng.random((size, dim))
+    turns = np.linalg.qr(turn_rng.standard_normal((size, dim, dim))).Q
+    roots = turns.mT / widths[:, :, None]  # of the inverse of S
+    shifts = np.einsum("ikl,il->ik", roots, centres)
+
+    def evaluate(x):
+        x = np.asarray(x, dtype=float)
+        values = np.zeros((len(x), functions))
+        # One term of every function, and one direction of it, at a time: all at once is slower.
+        for own in np.arange(size).reshape(functions, terms).T:
+            squares = sum(np.square(x @ roots[own, k].T - shifts[own, k]) for k in range(dim))
+            values += alpha[own] * np.exp(-0.5 * squares)
+        return values
+
+    if isinstance(target, Empirical):
+        return Integrands(evaluate, target.weights @ evaluate(target.points))
+    covariances = (turns * np.square(widths)[:, None, :]) @ turns.mT
+    integrals = np.zeros(size)
+    for weight, mean, covariance in zip(
+        target.weights, target.means, target.covariances, strict=True
+    ):
+        factors = np.linalg.cholesky(covariances + covariance)
+        shrinkage = np.prod(widths / np.diagonal(factors, axis1=1, axis2=2), axis=1)
+        white = np.linalg.solve(factors, (centres - mean)[:, :, None])[:, :, 0]
+        integrals += weight * shrinkage * np.exp(-0.5 * np.square(white).sum(axis=1))
+    return Integrands(evaluate, (alpha * integrals).reshape(functions, terms).sum(axis=1))
+
+
+def genz_oscillatory(embedding, rng, *, difficulty: float, functions: int = 250):
+    """Waves cos(2 pi u + a'x), with u uniform on [0, 1] and frequencies a that sum to `difficulty`.
+
+    Parameters
+    ----------
+    embedding : Embedding
+        Its target must be a GaussianMixture, a Uniform or an Empirical.
+    rng : numpy.random.Generator
+    difficulty : float
+        Sum of the frequencies of each function, which are uniform on [0, 1] before they are scaled.
+    functions : int
+        Number of functions F.
+
+    Returns
+    -------
+    Integrands
+
+    Raises
+    ------
+    TypeError
+        If the target is another: there is no closed form.
+    ValueError
+        If a parameter is out of its range.
+
+    Notes
+    -----
+    The integral is the real part of exp(2 pi i u) times the characteristic function at a.
+
+    References
+    ----------
+    The first family of Genz, "A package for testing multiple integration subroutines", 1987.
+    """
+    target = embedding.target
+    phases, frequencies = _genz(target, rng, difficulty, functions)
+
+    def evaluate(x):
+        return np.cos(phases + np.asarray(x, dtype=float) @ frequencies.T)
+
+    if isinstance(target, GaussianMixture):
+        variances = np.einsum("fk,jkl,fl->jf", frequencies, target.covariances, frequencies)
+        means = np.exp(-0.5 * variances) * evaluate(target.means)
+        return Integrands(evaluate, target.weights @ means)
+    if isinstance(target, Uniform):
+        decay = np.prod(np.sinc(frequencies * (target.upper - target.lower) / (2 * np.pi)), axis=1)
+        return Integrands(evaluate, decay * evaluate((target.lower + target.upper)[None] / 2)[0])
+    if isinstance(target, Empirical):
+        return Integrands(evaluate, target.weights @ evaluate(target.points))
+    raise TypeError(
+        "genz_oscillatory has exact integrals under GaussianMixture, Uniform and Empirical, not "
+        f"under {type(target).__name__}"
+    )
+
+
+def genz_gaussian_peak(embedding, rng, *, difficulty: float, functions: int = 250):
+    """Peaks exp(-sum_k a_k^2 (x_k - u_k)^2), with u from the target and sum(a) = `difficulty`.
+
+    The parameters, returns and errors are those of :func:`genz_oscillatory`, for any target with
+    an embedding under :class:`bqlib.ExponentiatedQuadratic`, whose kernel mean is the integral.
+
+    References
+    ----------
+    The fourth family of Genz (1987). There u is uniform on the unit cube, as it is here for that
+    target.
+    """
+    target = embedding.target
+    _, rates = _genz(target, rng, difficulty, functions)
+    peaks = target.sample(functions, rng)
+
+    def evaluate(x):
+        x = np.asarray(x, dtype=float)
+        squares = (np.square(rates[:, k] * (x[:, [k]] - peaks[:, k])) for k in range(target.dim))
+        return np.exp(-sum(squares))
+
+    if isinstance(target, Empirical):
+        return Integrands(evaluate, target.weights @ evaluate(target.points))
+    kernels = (ExponentiatedQuadratic(1 / (np.sqrt(2) * rate)) for rate in rates)
+    means = [
+        embed(kernel, target).kernel_mean(peak[None])
+        for kernel, peak in zip(kernels, peaks, strict=True)
+    ]
+    return Integrands(evaluate, np.concatenate(means))
+
+
+def _genz(target, rng, difficulty, functions):
+    """Phases (F,), and coefficients (F, d) whose rows sum to `difficulty`."""
+    _check_counts(functions=functions)
+    if not 0 < difficulty < np.inf:
+        raise ValueError(f"difficulty is {difficulty:g}; it must be finite and positive")
+    phases = 2 * np.pi * rng.random(functions)
+    coefficients = rng.random((functions, target.dim))
+    return phases, difficulty * coefficients / coefficients.sum(axis=1, keepdims=True)
+
+
+def _centres(target, rng, size, variance):
+    if variance is None:
+        return target.sample(size, rng)
+    if not 0 < variance < np.inf:
+        raise ValueError(f"centre_variance is {variance:g}; it must be finite and positive")
+    return np.sqrt(variance) * rng.standard_normal((size, target.dim))
+
+
+def _check_counts(**counts):
+    for name, value in counts.items():
+        if value < 1:
+            raise ValueError(f"{name} is {value}; it must be at least 1")
