@@ -68,8 +68,8 @@ def find(kernel_type, target_type):
         for target_base in target_type.__mro__:
             if (kernel_base, target_base) in _pairs:
                 return _pairs[kernel_base, target_base]
-    with_kernel = [t.__name__ for k, t in _pairs if issubclass(kernel_type, k)]
-    with_target = [k.__name__ for k, t in _pairs if issubclass(target_type, t) and t is not object]
+    with_kernel = sorted(t.__name__ for k, t in _pairs if issubclass(kernel_type, k))
+    with_target = sorted(k.__name__ for k, t in _pairs if issubclass(target_type, t))
     raise TypeError(
         f"no closed-form embedding for {kernel_type.__name__} with {target_type.__name__}; "
         f"{kernel_type.__name__} has one with: {', '.join(with_kernel) or 'no target'}; "

@@ -1,0 +1,396 @@
+"""Kernels: values, gradients and integrals against independent formulas."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.integrate import quad
+from scipy.special import gamma, kv
+from scipy.stats import qmc
+
+from bqlib import (
+    Brownian,
+    BrownianBridge,
+    ExponentiatedQuadratic,
+    GaussianMixture,
+    IntegratedBrownian,
+    Korobov,
+    L2Star,
+    Matern,
+    OnCoordinates,
+    Product,
+    RationalQuadratic,
+    Stein,
+    Uniform,
+    Unnormalised,
+    embed,
+)
+
+NORMAL = GaussianMixture([1.0], [[0.0]], [[[1.0]]])
+MIXTURE = GaussianMixture(
+    [0.4, 0.6], [[0.2, 0.3], [0.8, 0.1]], [[[0.1, 0.05], [0.05, 0.3]], [[0.2, -0.03], [-0.03, 0.1]]]
+)
+STATIONARY = [
+    ExponentiatedQuadratic(0.5),
+    ExponentiatedQuadratic([0.5, 0.3], scale="density"),
+    ExponentiatedQuadratic(covariance=[[0.3, 0.1], [0.1, 0.2]]),
+    Matern([0.5, 0.8], nu=0.5),
+    Matern(0.4, nu=1.5, scale="density"),
+    Matern([0.5, 0.8], nu=2.5),
+    RationalQuadratic([0.5, 0.7], alpha=0.7),
+    RationalQuadratic(0.5, alpha=3.0, scale="density"),
+]
+UNIT_CUBE = [Brownian(), BrownianBridge(), IntegratedBrownian(), L2Star(), Korobov()]
+OTHERS = [
+    Stein(MIXTURE, 0.6),
+    Stein(MIXTURE, [0.6, 0.9], beta=-0.3, constant=1.0),
+    ExponentiatedQuadratic(0.5) + 2.0 * Matern(0.3),
+    ExponentiatedQuadratic(0.5) * Brownian(),
+    OnCoordinates(Matern(0.3), [1]) * OnCoordinates(Brownian(), [0]),
+]
+KERNELS = STATIONARY + UNIT_CUBE + OTHERS
+
+
+def name_of(kernel):
+    return f"{type(kernel).__name__}{KERNELS.index(kernel)}"
+
+
+every_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=name_of)
+unit_points = arrays(float, (6, 2), elements=st.floats(0, 1), unique=True)
+
+
+def finite_difference(function, x, step=1e-5):
+    """Gradient of a function of points (n, d), on a new last axis."""
+    columns = np.eye(x.shape[1]) * step
+    return np.stack([(function(x + c) - function(x - c)) / (2 * step) for c in columns], axis=-1)
+
+
+@every_kernel
+def test_gradients_are_those_of_the_values(kernel):
+    rng = np.random.default_rng(1)
+    x, y = rng.random((4, 2)), rng.random((5, 2))
+    assert kernel(x, y).shape == (4, 5)
+    assert kernel.gradient(x, y).shape == (4, 5, 2)
+    expected = finite_difference(lambda points: kernel(points, y), x)
+    np.testing.assert_allclose(kernel.gradient(x, y), expected, rtol=1e-6, atol=1e-7)
+
+
+@every_kernel
+def test_the_diagonal_and_its_gradient_belong_to_the_matrix(kernel):
+    x = np.random.default_rng(2).random((5, 2))
+    np.testing.assert_allclose(kernel.diagonal(x), np.diag(kernel(x, x)), rtol=1e-14)
+    at_itself = np.einsum("iic->ic", kernel.gradient(x, x))
+    expected = finite_difference(kernel.diagonal, x)
+    np.testing.assert_allclose(2 * at_itself, expected, rtol=1e-6, atol=1e-7)
+
+
+@every_kernel
+@given(x=unit_points)
+def test_gram_matrices_are_symmetric_and_positive_semi_definite(kernel, x):
+    gram = kernel(x, x)
+    np.testing.assert_array_equal(gram, gram.T)
+    eigenvalues = np.linalg.eigvalsh(gram)
+    assert eigenvalues[0] >= -1e-13 * np.abs(eigenvalues[-1])
+
+
+@pytest.mark.parametrize("kernel", STATIONARY, ids=name_of)
+@given(
+    x=arrays(float, (3, 2), elements=st.integers(-8, 8)),
+    shift=arrays(float, 2, elements=st.integers(-1000, 1000)),
+)
+def test_stationary_kernels_do_not_feel_a_translation(kernel, x, shift):
+    moved = kernel(x + shift, x[:1] + shift)
+    np.testing.assert_allclose(moved, kernel(x, x[:1]), rtol=1e-9, atol=1e-300)
+
+
+@every_kernel
+def test_no_points_give_an_empty_matrix(kernel):
+    x = np.full((3, 2), 0.5)
+    assert kernel(x[:0], x).shape == (0, 3)
+    assert kernel.gradient(x[:0], x).shape == (0, 3, 2)
+
+
+@every_kernel
+def test_points_of_another_shape_are_refused(kernel):
+    x = np.full((3, 2), 0.5)
+    with pytest.raises(ValueError, match=r"points have shape \(3, 1\)"):
+        kernel(x, x[:, :1])
+    with pytest.raises(ValueError, match=r"points have shape \(2,\)"):
+        kernel.diagonal(x[0])
+
+
+# --- Values
+
+
+def test_exponentiated_quadratic_is_a_gaussian_of_the_difference():
+    covariance = np.array([[0.3, 0.1], [0.1, 0.2]])
+    difference = np.array([0.7, -0.4])
+    expected = np.exp(-0.5 * difference @ np.linalg.solve(covariance, difference))
+    x, y = [difference], [[0.0, 0.0]]
+    np.testing.assert_allclose(ExponentiatedQuadratic(covariance=covariance)(x, y), expected)
+    ard = ExponentiatedQuadratic([0.5, 2.0])
+    same = ExponentiatedQuadratic(covariance=np.diag([0.25, 4.0]))
+    np.testing.assert_allclose(ard(x, y), same(x, y), rtol=1e-15)
+    np.testing.assert_allclose(ExponentiatedQuadratic(0.5)([[3.0]], [[3.5]]), np.exp(-0.5))
+
+
+def test_close_points_far_from_the_origin_keep_their_digits():
+    x, y = np.array([[1e8]]), np.array([[1e8 + 0.5]])
+    np.testing.assert_allclose(ExponentiatedQuadratic(0.5)(x, y), np.exp(-0.5), rtol=1e-14)
+
+
+@pytest.mark.parametrize("nu", [0.5, 1.5, 2.5])
+def test_matern_is_the_bessel_function_form(nu):
+    r = np.array([1e-3, 0.2, 1.0, 4.0])
+    rho = np.sqrt(2 * nu) * r / 0.7
+    expected = 2 ** (1 - nu) / gamma(nu) * rho**nu * kv(nu, rho)
+    np.testing.assert_allclose(Matern(0.7, nu=nu)([[0.0]], r[:, None])[0], expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("nu", [0.5, 1.5, 2.5])
+def test_matern_is_a_product_over_coordinates(nu):
+    x, y = np.random.default_rng(3).random((2, 4, 2))
+    parts = [Matern(scale, nu=nu)(x[:, [c]], y[:, [c]]) for c, scale in enumerate([0.4, 1.1])]
+    np.testing.assert_allclose(Matern([0.4, 1.1], nu=nu)(x, y), parts[0] * parts[1], rtol=1e-14)
+
+
+def test_rational_quadratic_from_its_definition_to_its_limit():
+    kernel = RationalQuadratic([0.5, 2.0], alpha=1.5)
+    value = kernel([[0.0, 0.0]], [[1.0, 1.0]])
+    np.testing.assert_allclose(value, (1 + (4 + 0.25) / 3) ** -1.5, rtol=1e-15)
+    x = np.linspace(-2, 2, 9)[:, None]
+    limit = RationalQuadratic(0.7, alpha=1e9)(x, x)
+    np.testing.assert_allclose(limit, ExponentiatedQuadratic(0.7)(x, x), rtol=1e-6)
+
+
+@pytest.mark.parametrize("nu", [0.5, 1.5, 2.5, "eq", "rq"])
+def test_density_scale_integrates_to_one(nu):
+    families = {
+        "eq": lambda scale: ExponentiatedQuadratic(scale, scale="density"),
+        "rq": lambda scale: RationalQuadratic(scale, alpha=2.3, scale="density"),
+    }
+    make = families.get(nu, lambda scale: Matern(scale, nu=nu, scale="density"))
+    kernel = make(0.6)
+
+    def section(t):
+        return kernel([[0.0]], [[t]])[0, 0]
+
+    assert 2 * quad(section, 0, np.inf, epsabs=1e-13)[0] == pytest.approx(1, abs=1e-10)
+
+    # In the plane, over the elliptical radius of the kernel or the product of coordinates
+    plane = make([0.6, 1.5])
+    if nu in families:
+        ring = quad(
+            lambda r: 2 * np.pi * r * plane([[0, 0]], [[0.6 * r, 0.0]])[0, 0],
+            0,
+            np.inf,
+            epsabs=1e-13,
+        )
+        assert ring[0] * 0.6 * 1.5 == pytest.approx(1, abs=1e-9)
+    else:
+        x, y = np.random.default_rng(0).random((2, 3, 2))
+        product = kernel(x[:, :1], y[:, :1]) * make(1.5)(x[:, 1:], y[:, 1:])
+        np.testing.assert_allclose(plane(x, y), product, rtol=1e-13)
+
+
+def test_full_covariance_in_density_scale_is_a_normal_density():
+    covariance = [[0.3, 0.1], [0.1, 0.2]]
+    kernel = ExponentiatedQuadratic(covariance=covariance, scale="density")
+    normal = GaussianMixture([1.0], [[0.5, 0.5]], [covariance])
+    x = np.random.default_rng(4).random((5, 2))
+    np.testing.assert_allclose(kernel(x, [[0.5, 0.5]])[:, 0], normal.density(x), rtol=1e-13)
+
+
+def test_rational_quadratic_has_no_density_scale_with_heavy_tails():
+    kernel = RationalQuadratic(1.0, alpha=1.0, scale="density")
+    assert kernel([[0.0]], [[0.0]]) == pytest.approx(1 / (np.pi * np.sqrt(2)))
+    with pytest.raises(ValueError, match=r'alpha above 1; use scale="unit"'):
+        kernel([[0.0, 0.0]], [[0.0, 0.0]])
+
+
+@pytest.mark.parametrize(
+    "kernel, value",
+    [
+        (Brownian(), 0.3),
+        (BrownianBridge(), 0.3 - 0.3 * 0.8),
+        (IntegratedBrownian(), quad(lambda t: (0.3 - t) * (0.8 - t), 0, 0.3)[0]),
+        (L2Star(), 0.2),
+    ],
+)
+def test_unit_cube_kernels(kernel, value):
+    assert kernel([[0.3]], [[0.8]])[0, 0] == pytest.approx(value, rel=1e-14)
+    assert kernel([[0.8]], [[0.3]])[0, 0] == pytest.approx(value, rel=1e-14)
+    plane = kernel([[0.3, 0.8]], [[0.8, 0.8]])[0, 0]
+    assert plane == pytest.approx(value * kernel([[0.8]], [[0.8]])[0, 0], rel=1e-14)
+
+
+def test_korobov_is_its_fourier_series():
+    h = np.arange(1, 200_001)
+    for difference in (0.0, 0.3, 0.85):
+        series = 1 + 2 * np.sum(np.cos(2 * np.pi * h * difference) / h**2)
+        assert Korobov()([[difference]], [[0.0]])[0, 0] == pytest.approx(series, abs=1.1e-5)
+
+
+@pytest.mark.parametrize("dim", [1, 3])
+def test_the_mmd_of_l2_star_is_the_star_discrepancy(dim):
+    points = np.random.default_rng(5).random((16, dim))
+    embedding = embed(L2Star(), Uniform(np.zeros(dim), np.ones(dim)))
+    gram = embedding.kernel(points, points)
+    mmd2 = embedding.prior_variance - 2 * embedding.kernel_mean(points).mean() + gram.mean()
+    star = qmc.discrepancy(points, method="L2-star")
+    assert np.sqrt(mmd2) == pytest.approx(star, rel=1e-12)
+
+
+@pytest.mark.parametrize("kernel", UNIT_CUBE, ids=name_of)
+@pytest.mark.parametrize("outside", [-0.1, 1.1, np.nan])
+def test_unit_cube_kernels_refuse_points_outside(kernel, outside):
+    with pytest.raises(ValueError, match=r"is a kernel on \[0, 1\]\^d"):
+        kernel([[0.5]], [[outside]])
+
+
+# --- Stein
+
+
+def test_stein_reference_values():
+    # 40-digit values for the standard normal, base (1 + r^2)^(-1/2)
+    kernel = Stein(NORMAL)
+    pairs = np.array([[0.0, 0.0], [0.5, -1.2], [2.0, 2.3]])
+    values = [kernel(pair[:1, None], pair[1:, None])[0, 0] for pair in pairs]
+    expected = [1.0, -0.84105277681969530809, 4.9879845794704986077]
+    np.testing.assert_allclose(values, expected, rtol=1e-14)
+
+
+def test_stein_is_the_operator_applied_to_its_base_in_both_arguments():
+    kernel = Stein(MIXTURE, [0.6, 0.9], beta=-0.3, constant=2.0)
+
+    def base(x, y):
+        return (1 + np.square((x - y) / [0.6, 0.9]).sum()) ** -0.3
+
+    rng = np.random.default_rng(6)
+    x, y, step = rng.random(2), rng.random(2), 1e-4
+    units = np.eye(2) * step
+    grad_x = [(base(x + e, y) - base(x - e, y)) / (2 * step) for e in units]
+    grad_y = [(base(x, y + e) - base(x, y - e)) / (2 * step) for e in units]
+    mixed = sum(
+        base(x + e, y + e) - base(x + e, y - e) - base(x - e, y + e) + base(x - e, y - e)
+        for e in units
+    ) / (4 * step**2)
+    score_x, score_y = MIXTURE.score(np.array([x, y]))
+    expected = mixed + score_x @ grad_y + score_y @ grad_x + base(x, y) * score_x @ score_y
+    np.testing.assert_allclose(kernel([x], [y])[0, 0], 2 + expected, rtol=1e-6)
+
+
+def test_stein_scores_a_pool_once_and_notices_a_changed_one():
+    calls = []
+
+    def score(x):
+        calls.append(len(x))
+        return -x
+
+    kernel = Stein(Unnormalised(1, score=score))
+    pool = np.linspace(-2, 2, 50)[:, None]
+    rows = np.vstack([kernel(pool[i : i + 1], pool) for i in range(5)])
+    assert calls.count(50) == 1
+    np.testing.assert_allclose(rows, Stein(NORMAL)(pool[:5], pool), rtol=1e-13)
+    pool += 1.0
+    np.testing.assert_allclose(kernel(pool[:1], pool), Stein(NORMAL)(pool[:1], pool), rtol=1e-13)
+    assert calls.count(50) == 2
+
+
+def test_stein_says_what_it_misses():
+    with pytest.raises(TypeError, match="needs the score of its target, and this Uniform has none"):
+        Stein(Uniform([0.0], [1.0]))
+    with pytest.raises(TypeError, match="this Product has none"):
+        Stein(Product([NORMAL, Uniform([0.0], [1.0])]))
+    with pytest.raises(TypeError, match="this Unnormalised has none"):
+        Stein(Unnormalised(1, log_density=lambda x: -(x[:, 0] ** 4)))
+    bare = Stein(Unnormalised(1, score=lambda x: -x))
+    with pytest.raises(TypeError, match="give it hessian="):
+        bare.gradient([[0.0]], [[1.0]])
+    flat = Stein(Unnormalised(2, score=lambda x: -x[:, 0]))
+    with pytest.raises(ValueError, match=r"returned shape \(1,\) for points of shape \(1, 2\)"):
+        flat([[0.0, 0.0]], [[1.0, 1.0]])
+
+
+# --- Arithmetic
+
+
+def test_arithmetic_of_kernels():
+    a, b = ExponentiatedQuadratic(0.5), Matern([0.3, 0.4])
+    x, y = np.random.default_rng(7).random((2, 3, 2))
+    np.testing.assert_array_equal((a + b)(x, y), a(x, y) + b(x, y))
+    np.testing.assert_array_equal((a * b)(x, y), a(x, y) * b(x, y))
+    for scaled in (3 * a, a * 3, np.float64(3) * a):
+        np.testing.assert_array_equal(scaled(x, y), 3 * a(x, y))
+    assert (a + b).dim == (a * b).dim == (2 * b).dim == 2
+    assert (a + a).dim is None
+
+
+@pytest.mark.parametrize(
+    "build, problem",
+    [
+        (lambda k: -1.0 * k, "the factor is -1.0"),
+        (lambda k: 0 * k, "the factor is 0"),
+        (lambda k: float("nan") * k, "the factor is nan"),
+        (lambda k: k + Matern([1.0, 1.0, 1.0]), r"different dimensions: \[2, 3\]"),
+        (lambda k: k * Matern([1.0, 1.0, 1.0]), r"different dimensions: \[2, 3\]"),
+        (lambda k: OnCoordinates(k, [0]), "1 coordinates for a kernel of dimension 2"),
+        (lambda k: OnCoordinates(k, [0, 0]), "give different ones, from 0 on"),
+        (lambda k: OnCoordinates(k, [-1, 0]), "give different ones, from 0 on"),
+        (lambda k: OnCoordinates(k, []), "give different ones, from 0 on"),
+    ],
+)
+def test_arithmetic_that_makes_no_kernel(build, problem):
+    with pytest.raises(ValueError, match=problem):
+        build(ExponentiatedQuadratic([0.5, 0.5]))
+
+
+@pytest.mark.parametrize("build", [lambda k: k + 1, lambda k: "2" * k, lambda k: k * [1, 2]])
+def test_kernels_do_not_mix_with_other_things(build):
+    with pytest.raises(TypeError):
+        build(ExponentiatedQuadratic(0.5))
+
+
+def test_a_kernel_on_some_coordinates_needs_them():
+    with pytest.raises(ValueError, match="points of dimension 2 have no coordinate 2"):
+        OnCoordinates(Matern(1.0), [2])([[0.0, 0.0]], [[0.0, 0.0]])
+
+
+# --- Bad input
+
+
+@pytest.mark.parametrize(
+    "build, problem",
+    [
+        (lambda: ExponentiatedQuadratic(), "give either lengthscale or covariance"),
+        (lambda: ExponentiatedQuadratic(1.0, np.eye(2)), "give either lengthscale or covariance"),
+        (lambda: ExponentiatedQuadratic(1.0, scale="unity"), 'must be "unit" or "density"'),
+        (lambda: ExponentiatedQuadratic(covariance=[1.0, 2.0]), "must be square"),
+        (lambda: ExponentiatedQuadratic(covariance=[[1, 2], [0, 1]]), "not symmetric"),
+        (lambda: ExponentiatedQuadratic(covariance=[[1, 2], [2, 1]]), "smallest eigenvalue -1"),
+        (lambda: ExponentiatedQuadratic(covariance=[[np.nan]]), "holds NaN or infinity"),
+        (lambda: Matern(1.0, nu=1.0), "nu is 1.0; closed forms exist here for 0.5, 1.5 and 2.5"),
+        (lambda: Matern(1.0, scale="one"), 'must be "unit" or "density"'),
+        (lambda: RationalQuadratic(1.0, alpha=0.0), "alpha is 0.0"),
+        (lambda: RationalQuadratic(1.0, alpha=np.inf), "alpha is inf"),
+        (lambda: RationalQuadratic(1.0, scale="one"), 'must be "unit" or "density"'),
+        (lambda: Stein(NORMAL, beta=0.0), "beta is 0.0; it must be finite and negative"),
+        (lambda: Stein(NORMAL, constant=-1.0), "constant is -1.0"),
+        (lambda: Stein(NORMAL, [1.0, 1.0]), "2 length-scales for a target of dimension 1"),
+    ],
+)
+def test_bad_arguments(build, problem):
+    with pytest.raises(ValueError, match=problem):
+        build()
+
+
+@pytest.mark.parametrize(
+    "family",
+    [ExponentiatedQuadratic, Matern, RationalQuadratic, lambda scale: Stein(NORMAL, scale)],
+    ids=["ExponentiatedQuadratic", "Matern", "RationalQuadratic", "Stein"],
+)
+@pytest.mark.parametrize("lengthscale", [0.0, -1.0, np.nan, np.inf, [1.0, 0.0], [], [[1.0]]])
+def test_bad_length_scales(family, lengthscale):
+    with pytest.raises(ValueError, match="lengthscale"):
+        family(lengthscale)
