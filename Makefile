@@ -1,0 +1,47 @@
+# `make run` and `make test` are all that a fresh clone needs; each sets up .venv first.
+
+.DEFAULT_GOAL := help
+.PHONY: run resume test setup lint lock clean help
+
+CONFIG ?= config/config.yaml
+PROFILE ?= profiles/local
+
+# Nothing may be imported that requirements.lock does not name.
+unexport PYTHONPATH PYTHONHOME
+
+IN_VENV := . .venv/bin/activate &&
+SNAKEMAKE = $(IN_VENV) exec python -m snakemake --profile "$(PROFILE)" --configfile "$(CONFIG)"
+
+run: setup ## run the sweep in CONFIG on the machines in PROFILE
+	@$(IN_VENV) python tools/runs.py --unless-killed
+	@$(SNAKEMAKE) $(ARGS)
+
+resume: setup ## continue a run that was killed
+	@$(IN_VENV) python tools/runs.py --unless-alive
+	@$(SNAKEMAKE) --unlock
+	@$(SNAKEMAKE) --rerun-incomplete $(ARGS)
+
+test: setup ## run the tests
+	@$(IN_VENV) exec python -m pytest $(ARGS)
+
+lint: setup ## check style and the workflow, change nothing
+	@$(IN_VENV) ruff format --check .
+	@$(IN_VENV) ruff check .
+	@$(IN_VENV) python -m snakefmt --check Snakefile workflow
+	@$(SNAKEMAKE) --lint
+
+setup: ## only set up .venv from requirements.lock
+	@sh tools/setup.sh
+
+lock: ## write requirements.lock from pyproject.toml; ARGS=--upgrade takes newer releases
+	@sh tools/lock.sh $(ARGS)
+
+clean: ## remove .venv and caches; results stay
+	rm -rf .venv .pytest_cache .ruff_cache .hypothesis
+	find bqlib tests tools workflow benchmarks docs -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+help: ## list these commands
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1@\2/p' Makefile | awk -F@ '{ printf "%-14s%s\n", $$1, $$2 }'
+	@echo
+	@echo '  CONFIG=$(CONFIG)  PROFILE=$(PROFILE)  ARGS="..." is passed on to snakemake or pytest'
+	@echo '  PYTHON=python3.12 sets up .venv with that Python; without it, with python3'
