@@ -72,6 +72,8 @@ class Spec:
     candidates : Candidates
     n : int
         Largest number of points.
+    integrands : dict
+        Label to family and parameters.
     fingerprint : str
         Of the code behind the names above.
     """
@@ -83,12 +85,17 @@ class Spec:
     weights: str
     candidates: Candidates
     n: int
+    integrands: dict
     fingerprint: str
 
     def build(self):
         """The objects (target, kernel)."""
         target = build_target(self.target)
         return target, build_kernel(self.kernel, self.cell.lengthscale, target)
+
+    def build_integrands(self):
+        """The (function, parameters) of each integrand, in their order."""
+        return [build_integrand(content) for content in self.integrands.values()]
 
     @cached_property
     def digest(self):
@@ -115,6 +122,8 @@ def _digest(spec, target):
         "n": spec.n,
         "code": spec.fingerprint,
     }
+    if spec.integrands:
+        science["integrands"] = list(spec.integrands.items())
     text = json.dumps(science, sort_keys=True, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -134,6 +143,8 @@ class Experiment:
         To 12 significant digits, in the order given.
     algorithms : tuple of Algorithm
     candidates : Candidates
+    integrands : dict
+        Label to family and parameters, defaults filled in; often empty.
     n : int
         Largest number of points.
     seeds : int
@@ -150,6 +161,7 @@ class Experiment:
     lengthscales: tuple
     algorithms: tuple
     candidates: Candidates
+    integrands: dict
     n: int
     seeds: int
     seeds_per_job: int
@@ -189,12 +201,15 @@ class Experiment:
     def _specs(self):
         algorithms = {algorithm.name: algorithm for algorithm in self.algorithms}
         science = {label: _science(target) for label, target in self.targets.items()}
+        families = tuple(sorted({content["family"] for content in self.integrands.values()}))
         specs = {}
         for cell in self.cells():
             target, kernel = self.targets[cell.target], self.kernels[cell.kernel]
             design, rule = algorithms[cell.algorithm].design, algorithms[cell.algorithm].weights
-            code = code_fingerprint(target["family"], kernel["family"], design, rule)
-            spec = Spec(cell, target, kernel, design, rule, self.candidates, self.n, code)
+            code = code_fingerprint(target["family"], kernel["family"], design, rule, families)
+            spec = Spec(
+                cell, target, kernel, design, rule, self.candidates, self.n, self.integrands, code
+            )
             # A target may be a large data set: write it out once, not for each cell.
             vars(spec)["digest"] = _digest(spec, science[cell.target])
             specs[cell] = spec
@@ -240,8 +255,20 @@ def build_kernel(parameters, lengthscale, target):
     return family(**arguments)
 
 
+def build_integrand(parameters):
+    """The function of :mod:`bqlib.integrands` that these parameters name, and the others of them.
+
+    Examples
+    --------
+    >>> build_integrand({"family": "rkhs_ball", "terms": 10})[1]
+    {'terms': 10}
+    """
+    others = {name: value for name, value in parameters.items() if name != "family"}
+    return registry.find("integrand", parameters["family"]), others
+
+
 @cache
-def code_fingerprint(target_family, kernel_family, design, weights):
+def code_fingerprint(target_family, kernel_family, design, weights, integrands=()):
     """Fingerprint of the code that one algorithm runs on one pair of families."""
     from bqlib.fingerprint import fingerprint
     from bqlib.trial import trial
@@ -256,6 +283,7 @@ def code_fingerprint(target_family, kernel_family, design, weights):
         embeddings.find(kernel_type, target_type),
         Candidates,
         trial,
+        *(registry.find("integrand", family) for family in integrands),
     )
 
 

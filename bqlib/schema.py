@@ -7,6 +7,7 @@ import numpy as np
 SCHEMA_VERSION = 1
 SWEEP_DIMS = ("target", "kernel", "lengthscale", "algorithm")
 MISSING, OK, FAILED = 0, 1, 2  # values of status
+QUANTILES = (0.1, 0.5, 0.9)  # of the errors over the functions of an integrand
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,17 @@ VARIABLES = {
     "status": Variable(("seed",), "0 missing, 1 ok, 2 failed", dtype=np.int8),
     "reason": Variable(("seed",), "why a trial failed or its curves end early", "", object),
 }
+# Of sweeps with integrands, and of no other.
+ERROR_VARIABLES = {
+    "error": Variable((*_CURVE, "integrand"), "absolute error, mean over the functions"),
+    "error_quantile": Variable(
+        (*_CURVE, "integrand", "quantile"), "absolute error, quantile over the functions"
+    ),
+    "bound_ratio": Variable(
+        (*_CURVE, "integrand"),
+        "largest absolute error over norm times MMD; NaN outside the kernel's space",
+    ),
+}
 COORDINATES = {
     "target": ("target", ""),
     "kernel": ("kernel", ""),
@@ -41,10 +53,21 @@ COORDINATES = {
     "n": ("number of points", "1"),
     "dim": ("coordinate of the points", "1"),
 }
+ERROR_COORDINATES = {
+    "integrand": ("family of test functions", ""),
+    "quantile": ("share of the functions with a smaller error", "1"),
+}
 
 
 class SchemaError(ValueError):
     """A store departs from the schema; the message lists every departure."""
+
+
+def tables(errors):
+    """Coordinates and variables of a dataset, with or without those of integrands."""
+    if errors:
+        return COORDINATES | ERROR_COORDINATES, VARIABLES | ERROR_VARIABLES
+    return COORDINATES, VARIABLES
 
 
 def check_schema(dataset, place):
@@ -55,8 +78,10 @@ def check_schema(dataset, place):
             f"{place} has schema version {version}, this bqlib reads version {SCHEMA_VERSION}: "
             "open it with the bqlib that wrote it, or run the sweep again in another folder"
         )
-    problems = [f"coordinate {name} is missing" for name in COORDINATES if name not in dataset]
-    for name, variable in VARIABLES.items():
+    errors = any(name in dataset for name in (*ERROR_COORDINATES, *ERROR_VARIABLES))
+    coordinates, variables = tables(errors)
+    problems = [f"coordinate {name} is missing" for name in coordinates if name not in dataset]
+    for name, variable in variables.items():
         if name not in dataset:
             problems.append(f"variable {name} is missing")
             continue

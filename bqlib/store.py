@@ -8,6 +8,7 @@ import hashlib
 import io
 import itertools
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -25,15 +26,15 @@ from zarr.codecs import BloscCodec, BloscShuffle, Crc32cCodec
 import bqlib
 from bqlib.experiment import build_target, piece_name
 from bqlib.schema import (
-    COORDINATES,
     FAILED,
     MISSING,
     OK,
+    QUANTILES,
     SCHEMA_VERSION,
     SWEEP_DIMS,
-    VARIABLES,
     SchemaError,
     check_schema,
+    tables,
 )
 
 CHUNK_BYTES = 8 * 2**20
@@ -58,6 +59,7 @@ def encode_piece(spec, seeds, trials):
     """
     dim = next((t["points"].shape[1] for t in trials if not isinstance(t, str)), 1)
     labels = {"seed": list(seeds), "n": range(1, spec.n + 1), "dim": range(dim)}
+    labels |= _integrand_labels(spec.integrands)
     arrays = _empty_arrays({name: len(values) for name, values in labels.items()})
     for i, curves in enumerate(trials):
         failed = isinstance(curves, str)
@@ -110,6 +112,7 @@ def gather(experiment, pieces, path):
         "seed": range(experiment.seeds),
         "n": range(1, experiment.n + 1),
         "dim": range(max(dims)),
+        **_integrand_labels(experiment.integrands),
     }
     sizes = {name: len(values) for name, values in labels.items()}
     grid = [sizes[name] for name in SWEEP_DIMS]
@@ -238,17 +241,24 @@ def _read_piece(path, spec, first, last, rows):
     return []
 
 
+def _integrand_labels(integrands):
+    return {"integrand": list(integrands), "quantile": QUANTILES} if integrands else {}
+
+
 def _empty_arrays(sizes, leading=()):
     fill = {np.float64: np.nan, np.int8: MISSING, object: ""}
+    _, variables = tables(errors="integrand" in sizes)
     return {
         name: np.full([sizes[d] for d in (*leading, *v.dims)], fill[v.dtype], dtype=v.dtype)
-        for name, v in VARIABLES.items()
+        for name, v in variables.items()
     }
 
 
 def _sweep_chunks(sizes):
     """Chunk lengths along the sweep: whole cells, as many as make about CHUNK_BYTES."""
-    room = max(1, CHUNK_BYTES // (8 * sizes["seed"] * sizes["n"] * sizes["dim"]))
+    _, variables = tables(errors="integrand" in sizes)
+    largest = max(math.prod(sizes[dim] for dim in v.dims) for v in variables.values())
+    room = max(1, CHUNK_BYTES // (8 * largest))
     chunks = {}
     for name in reversed(SWEEP_DIMS):
         chunks[name] = min(sizes[name], room)
@@ -263,6 +273,7 @@ def _create(store, labels, attributes, chunks=None):
     """
     chunks = chunks or {}
     sizes = {name: len(values) for name, values in labels.items()}
+    coordinates, variables = tables(errors="integrand" in labels)
     root = zarr.create_group(store, attributes=attributes)
     for name, values in labels.items():
         values = np.asarray(values)
@@ -271,11 +282,11 @@ def _create(store, labels, attributes, chunks=None):
             shape=values.shape,
             dtype=str if values.dtype.kind == "U" else values.dtype,
             dimension_names=(name,),
-            attributes=dict(zip(("long_name", "units"), COORDINATES[name], strict=True)),
+            attributes=dict(zip(("long_name", "units"), coordinates[name], strict=True)),
             **_codecs(),
         )
         array[...] = values
-    for name, variable in VARIABLES.items():
+    for name, variable in variables.items():
         dims = (*chunks, *variable.dims)
         root.create_array(
             name,

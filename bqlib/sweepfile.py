@@ -32,6 +32,7 @@ from bqlib.experiment import (
     Algorithm,
     Experiment,
     SweepError,
+    build_integrand,
     build_kernel,
     build_target,
 )
@@ -64,6 +65,7 @@ def read(path, shelf=None):
         lengthscales=tuple(sweep.lengthscales),
         algorithms=tuple(sweep.algorithms),
         candidates=sweep.candidates,
+        integrands=sweep.integrands,
         n=sweep.n,
         seeds=sweep.seeds,
         seeds_per_job=sweep.seeds_per_job,
@@ -247,7 +249,7 @@ def _number_or_array(value):
 
 def _field_types(function, omit=()):
     """Pydantic's field definitions for the parameters of a function or class."""
-    plain = {kind: kind for kind in (bool, float, int, str)}
+    plain = {kind: kind for kind in (bool, float, float | None, int, str)}
     plain[np.ndarray] = Annotated[Any, AfterValidator(_array)]
     fields = {}
     for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
@@ -461,6 +463,35 @@ def _candidates(content, info: ValidationInfo):
     return candidates
 
 
+@cache
+def _integrand_keys(family):
+    fields = _field_types(family, omit=("embedding", "rng"))
+    return create_model("Integrand", __base__=_Keys, family=(str, ...), **fields)
+
+
+def _integrand(content, info: ValidationInfo):
+    family = _family("integrand", content)
+    parameters = _integrand_keys(family).model_validate(content).model_dump()
+    reading = info.context
+    problems = {}  # the same may go wrong with every pair: it is told once
+    for label, target in reading.targets.items():
+        if isinstance(target, Empirical):
+            target = Empirical(target.points[:1])
+        for kernel in info.data.get("kernels", {}).values():
+            for lengthscale in sorted({f(reading.lengthscales or [1.0]) for f in (min, max)}):
+                embedding = embeddings.embed(build_kernel(kernel, lengthscale, target), target)
+                function, others = build_integrand(parameters)
+                others["functions"] = min(others["functions"], 1)
+                try:
+                    function(embedding, np.random.default_rng(0), **others)
+                except (TypeError, ValueError) as error:
+                    problems.setdefault(str(error), label)
+    if problems:
+        told = [(_at_key(content, problem), label) for problem, label in problems.items()]
+        _fail(*[(loc, p if loc else f"with target {label}: {p}") for (loc, p), label in told])
+    return parameters
+
+
 def _at_key(content, message):
     """The message with its location: the key that it starts with, where it does."""
     key = message.split()[0]
@@ -507,6 +538,7 @@ class _Sweep(_Keys):
     candidates: Annotated[dict[str, Any], AfterValidator(_candidates)] = Field(
         default={}, validate_default=True
     )
+    integrands: dict[_Label, Annotated[dict[str, Any], AfterValidator(_integrand)]] = {}
     n: Annotated[_Count, AfterValidator(_points)] = Field(
         description="the largest number of points"
     )

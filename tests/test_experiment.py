@@ -42,8 +42,8 @@ rate_windows: [[5, 40]]
 """
 
 KEYS = (
-    "Allowed: name, title, targets, lengthscales, kernels, algorithms, candidates, n, seeds, "
-    "seeds_per_job, rate_windows"
+    "Allowed: name, title, targets, lengthscales, kernels, algorithms, candidates, "
+    "integrands, n, seeds, seeds_per_job, rate_windows"
 )
 COUNT = "must be a whole number without point or exponent, not"
 
@@ -123,10 +123,10 @@ def test_the_quick_sweep_is_small():
     assert len(sweep.cells()) * sweep.seeds * sweep.n * sweep.candidates.size <= 1e6
 
 
-@pytest.mark.parametrize("n", range(2))
+@pytest.mark.parametrize("n", range(3))
 def test_the_sweeps_of_the_readme_load(tmp_path, n):
     blocks = re.findall(r"```yaml\n(.*?)```", (CONFIG / "README.md").read_text(), flags=re.DOTALL)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     (tmp_path / "sweep.yaml").write_text(blocks[n])
     sweep = load(tmp_path / "sweep.yaml", CONFIG / "targets")
     for cell in sweep.cells():
@@ -441,6 +441,36 @@ def _register_kernel(monkeypatch, name, family):
             "lengthscale: 2",
             ['4: kernels.eq.lengthscale: give length-scales in the key "lengthscales"; a "shape"'],
         ),
+        # integrands
+        (
+            "n: 40",
+            "integrands: {a: {family: rkhs}}\nn: 40",
+            ['9: integrands.a.family: unknown integrand family "rkhs"; did you mean "rkhs_ball"?'],
+        ),
+        (
+            "n: 40",
+            "integrands: {a: {family: rough_bumps, narrowest: 0.1}}\nn: 40",
+            ["9: integrands.a.widest: missing, and it has no default"],
+        ),
+        (
+            "n: 40",
+            "integrands: {a: {family: rkhs_ball, functions: 2.0, centre_variance: low}}\nn: 40",
+            [
+                "9: integrands.a.centre_variance: must be a number, not the text",
+                f"9: integrands.a.functions: {COUNT} 2.0",
+            ],
+        ),
+        (
+            "n: 40",
+            "integrands: {a: {family: rkhs_ball, functions: 0}}\nn: 40",
+            ["9: integrands.a.functions: functions is 0; it must be at least 1"],
+        ),
+        (
+            "n: 40",
+            "integrands: {a: {family: rough_bumps, narrowest: 3, widest: 2}}\nn: 40",
+            ["9: integrands.a.narrowest: narrowest is 3 and widest 2; they must be positive"],
+        ),
+        ("n: 40", "integrands: [rkhs_ball]\nn: 40", ["9: integrands: must be a mapping, such as"]),
         # empty and twice
         ("[normal]", "[]", ["2: targets: must not be empty"]),
         ("[[5, 40]]", "[]", ["12: rate_windows: must not be empty"]),
@@ -545,6 +575,37 @@ def test_a_pair_that_does_not_go_together(folder, family, target, told):
     )
     (problem,) = problems_of(text)
     assert problem.startswith(f"4: kernels.eq: {told}")
+
+
+def test_integrands_that_do_not_go_with_a_target(folder):
+    (folder / "cube.json").write_text('{"family": "uniform", "lower": [0], "upper": [1]}')
+    text = edited(
+        ("[normal]", "[cube.json, normal]"),
+        ("n: 40", "integrands: {a: {family: rough_bumps, narrowest: 1, widest: 2}}\nn: 40"),
+    )
+    assert problems_of(text) == [
+        "9: integrands.a: with target cube: rough_bumps has exact integrals under GaussianMixture "
+        "and Empirical, not under Uniform"
+    ]
+
+
+def test_integrands_of_a_sweep(folder):
+    integrands = (
+        "n: 40",
+        "integrands:\n  b: {family: rkhs_ball}\n"
+        "  a: {widest: 2, family: rough_bumps, narrowest: 1e-1, centre_variance: 3}\nn: 40",
+    )
+    sweep = loaded(edited(integrands))
+    assert list(sweep.integrands) == ["b", "a"]
+    assert sweep.integrands["a"]["centre_variance"] == 3.0
+    spec = sweep.spec(sweep.cells()[0])
+    (ball, defaults), (bumps, parameters) = spec.build_integrands()
+    assert (ball, bumps) == tuple(
+        registry.find("integrand", f) for f in ("rkhs_ball", "rough_bumps")
+    )
+    assert defaults == {"functions": 250, "terms": 10, "centre_variance": None}
+    assert (parameters["narrowest"], parameters["widest"]) == (0.1, 2.0)
+    assert pickle.loads(pickle.dumps(spec)).digest == spec.digest
 
 
 def test_a_pool_that_does_not_go_with_a_target(folder):
@@ -729,6 +790,7 @@ def only_spec(text):
         ("size: 100", "size: 100\n  fresh: true"),
         ("size: 100", "size: 100\n  source: inflated"),
         ("n: 40", "n: 41"),
+        ("n: 40", "n: 40\nintegrands: {a: {family: rkhs_ball}}"),
     ],
 )
 def test_the_digest_changes_with_the_science(folder, old, new):
@@ -770,6 +832,7 @@ def test_a_cells_fingerprint_is_of_the_code_it_uses(folder):
         ("seeds: 3", "seeds: 5"),
         ("job: 2", "job: 1"),
         ("[[5, 40]]", "[[5, 40], [10, 40]]"),
+        ("n: 40", "n: 40\nintegrands: {}"),
     ],
 )  # fmt: skip
 def test_the_digest_stays_with_everything_else(folder, old, new):
@@ -788,6 +851,20 @@ def test_a_default_that_is_written_out_changes_nothing(folder):
     short, long = (edited((", scale: density", scale)) for scale in ("", ", scale: unit"))
     assert only_spec(short) == only_spec(long)
     assert only_spec(short).digest == only_spec(long).digest
+
+
+def test_the_digest_changes_with_each_word_on_the_integrands(folder):
+    bodies = [
+        "a: {family: rkhs_ball}",
+        "b: {family: rkhs_ball}",
+        "a: {family: rkhs_ball, terms: 11}",
+        "a: {family: rkhs_ball}, b: {family: genz_oscillatory, difficulty: 2}",
+        "b: {family: genz_oscillatory, difficulty: 2}, a: {family: rkhs_ball}",
+    ]
+    specs = [only_spec(edited(("n: 40", f"integrands: {{{body}}}\nn: 40"))) for body in bodies]
+    assert len({spec.digest for spec in specs}) == len(bodies)
+    # Code that no integrand of the sweep uses does not count.
+    assert specs[0].fingerprint == specs[2].fingerprint != specs[3].fingerprint
 
 
 def test_specs_pickle_with_all_that_a_worker_needs(folder):

@@ -9,7 +9,17 @@ import zarr
 import bqlib
 from bqlib import store
 from bqlib.experiment import load, piece_name
-from bqlib.schema import FAILED, MISSING, OK, SCHEMA_VERSION, VARIABLES, SchemaError
+from bqlib.schema import (
+    ERROR_VARIABLES,
+    FAILED,
+    MISSING,
+    OK,
+    QUANTILES,
+    SCHEMA_VERSION,
+    VARIABLES,
+    SchemaError,
+    check_schema,
+)
 from bqlib.trial import run
 
 SWEEP = """
@@ -79,6 +89,35 @@ def test_what_is_gathered_is_what_the_trials_gave(experiment, pieces, tmp_path):
             np.testing.assert_array_equal(ours.points[:, :dim], theirs["points"])
             assert np.isnan(ours.points[:, dim:]).all()  # the other target has one more
             assert ours.status == OK and ours.reason.item() == theirs["reason"]
+
+
+def test_errors_are_gathered_where_a_sweep_has_integrands(tmp_path, request):
+    integrands = """
+    within: {family: rkhs_ball, functions: 5}
+    ridges: {family: rough_bumps, functions: 5, narrowest: 0.1, widest: 1}
+    """
+    (tmp_path / "sweep.yaml").write_text(
+        SWEEP.replace("[chen2010_mixture, line.json]", "[chen2010_mixture]")
+        + f"integrands:{integrands}"
+    )
+    experiment = load(tmp_path / "sweep.yaml", request.config.rootpath / "config" / "targets")
+    cell = experiment.cells()[1]
+    trials = [run(experiment.spec(cell), seed)[0] for seed in (0, 1)]
+    piece = tmp_path / "pieces" / piece_name(cell, (0, 1))
+    piece.parent.mkdir(parents=True)
+    piece.write_bytes(store.encode_piece(experiment.spec(cell), [0, 1], trials))
+    store.gather(experiment, tmp_path / "pieces", tmp_path / "curves.zarr")
+    curves = bqlib.open_results(tmp_path)
+    assert set(curves.data_vars) == {*VARIABLES, *ERROR_VARIABLES}
+    assert curves.integrand.values.tolist() == ["within", "ridges"]
+    assert curves["quantile"].values.tolist() == list(QUANTILES)
+    ours = curves.sel(lengthscale=cell.lengthscale, algorithm=cell.algorithm).squeeze()
+    for seed, theirs in enumerate(trials):
+        for name in ERROR_VARIABLES:
+            np.testing.assert_array_equal(ours[name].sel(seed=seed), theirs[name])
+    assert np.isnan(ours.error.sel(seed=2)).all()
+    with pytest.raises(SchemaError, match=r"coordinate quantile is missing; .*error_quantile"):
+        check_schema(curves.drop_vars(["quantile", "error_quantile"]), "here")
 
 
 @pytest.mark.filterwarnings("error")

@@ -2,6 +2,8 @@ import numpy as np
 import pytest
 
 from bqlib import Candidates, ExponentiatedQuadratic, GaussianMixture, embed, herding, iid, sbq
+from bqlib.integrands import rkhs_ball, rough_bumps
+from bqlib.schema import QUANTILES
 from bqlib.streams import stream
 from bqlib.trial import trial
 from bqlib.weights import bq, uniform
@@ -9,6 +11,7 @@ from bqlib.weights import bq, uniform
 TARGET = GaussianMixture([0.4, 0.6], [[0.0, 1.0], [2.0, -1.0]], [np.eye(2), 0.5 * np.eye(2)])
 KERNEL = ExponentiatedQuadratic(0.7)
 POOL = Candidates(size=300)
+INTEGRANDS = [(rkhs_ball, {"functions": 40}), (rough_bumps, {"narrowest": 0.1, "widest": 2.0})]
 
 
 def test_curves_are_those_of_the_library():
@@ -66,3 +69,40 @@ def test_fresh_pools_are_shared_too():
     embedding = embed(KERNEL, TARGET)
     pool = fresh.draw(TARGET, stream("candidates", 5))
     np.testing.assert_array_equal(first, pool[np.argmax(embedding.kernel_mean(pool))])
+
+
+@pytest.mark.parametrize("design, rule", [(sbq, bq), (herding, uniform), (iid, uniform)])
+def test_errors_are_those_of_the_same_functions_for_all_algorithms(design, rule):
+    curves = trial(TARGET, KERNEL, design, rule, POOL, 30, 4, INTEGRANDS)
+    embedding = embed(KERNEL, TARGET)
+    for i, (family, parameters) in enumerate(INTEGRANDS):
+        rng = stream(f"integrand/{family.__name__}", 4)
+        functions = family(embedding, rng, **parameters)
+        for n in (1, 7, 30):
+            points = curves["points"][:n]
+            weights = rule(embedding, points).matrix[-1]
+            errors = np.abs(weights @ functions.evaluate(points) - functions.integrals)
+            assert curves["error"][n - 1, i] == pytest.approx(errors.mean(), rel=1e-8)
+            np.testing.assert_allclose(
+                curves["error_quantile"][n - 1, i], np.quantile(errors, QUANTILES), rtol=1e-7
+            )
+            if family is rkhs_ball:
+                ratio = errors.max() / curves["mmd"][n - 1]
+                assert curves["bound_ratio"][n - 1, i] == pytest.approx(ratio, rel=1e-8)
+    assert (curves["bound_ratio"][:, 0] > 0).all() and (curves["bound_ratio"][:, 0] <= 1).all()
+    assert np.isnan(curves["bound_ratio"][:, 1]).all()
+
+
+def test_integrands_change_no_other_curve():
+    plain = trial(TARGET, KERNEL, sbq, bq, POOL, 20, 3)
+    curves = trial(TARGET, KERNEL, sbq, bq, POOL, 20, 3, INTEGRANDS)
+    assert set(curves) - set(plain) == {"error", "error_quantile", "bound_ratio"}
+    for name, values in plain.items():
+        np.testing.assert_array_equal(values, curves[name])
+
+
+def test_errors_end_with_the_curves():
+    curves = trial(TARGET, ExponentiatedQuadratic(30.0), sbq, bq, POOL, 50, 0, INTEGRANDS)
+    rank = int(curves["rank_reached"])
+    for name in ("error", "error_quantile"):
+        assert np.isfinite(curves[name][:rank]).all() and np.isnan(curves[name][rank:]).all()
