@@ -5,7 +5,7 @@ machine's process table. Runs on another host that shares the folder cannot be s
 
     python tools/runs.py                  print them, one a line
     python tools/runs.py --unless-alive   stop with a message if there is one
-    python tools/runs.py --unless-killed  stop with a message if there is none but the folder is locked
+    python tools/runs.py --unless-killed  stop with a message if there is none but the folder's lock
 """
 
 import os
@@ -22,26 +22,32 @@ def is_run(command):
 
 
 def alive(folder):
-    """Processes of runs in `folder`, other than the one this process belongs to."""
+    """Describe the runs in `folder`, other than the one this process belongs to."""
     ours = {os.getpid(), *(parent.pid for parent in psutil.Process().parents())}
     for process in psutil.process_iter():
         try:
-            if process.pid not in ours and is_run(process.cmdline()):
-                if os.path.samefile(process.cwd(), folder):
-                    yield process
+            command = process.cmdline()
+            if process.pid in ours or not is_run(command):
+                continue
+            if os.path.samefile(process.cwd(), folder):
+                yield f"process {process.pid}: {' '.join(command)}"
         except (psutil.Error, OSError):
             continue  # it has ended, or is another user's
 
 
 def main(option=""):
     folder = Path(__file__).resolve().parent.parent
-    runs = [f"process {p.pid}: {' '.join(p.cmdline())}" for p in alive(folder)]
-    if option != "--unless-killed":
-        print(*runs, sep="\n", end="\n" if runs else "")
+    runs = list(alive(folder))
+    if runs:
+        print(*runs, sep="\n")
     if option == "--unless-alive" and runs:
-        sys.exit("This run is alive, there is nothing to resume. Wait for it, or stop it first.")
-    if option == "--unless-killed" and not runs and any(folder.glob(".snakemake/locks/*.lock")):
-        sys.exit("The last run here was killed. To continue it: make resume")
+        sys.exit("A run is alive here, so there is none to resume. Wait for it, or stop it first.")
+    if option == "--unless-killed" and runs:
+        print(
+            "This run is alive here. If Snakemake finds the folder locked now, wait for that one."
+        )
+    elif option == "--unless-killed" and any(folder.glob(".snakemake/locks/*.lock")):
+        sys.exit("The last run here was killed. To continue it: make resume (with the same CONFIG)")
 
 
 if __name__ == "__main__":
