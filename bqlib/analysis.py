@@ -1,16 +1,46 @@
 """What the curves of a sweep say: its dataset in, a dataset of results out."""
 
 import json
+from itertools import product
 
 import numpy as np
 import xarray as xr
 
+from bqlib import published
 from bqlib import rates as numerics
+from bqlib.embeddings import embed
+from bqlib.experiment import build_kernel, build_target
 from bqlib.schema import COORDINATES, FAILED, MISSING, OK, SWEEP_DIMS
 
 LEVEL = 0.05  # of the test for faster than 1/n
 OCTAVES = ("first", "last")
 _LEFT_OUT = ((MISSING, "missing"), (FAILED, "failed"))
+
+
+def papers_cell(dataset):
+    """Target, kernel and length-scale of a sweep that have the settings of the published curves.
+
+    Returns
+    -------
+    dict or None
+        Labels for ``dataset.sel``; None where the sweep has no such cell.
+    """
+    kernels = json.loads(dataset.attrs["config"])["kernels"]
+    for target, kernel, lengthscale in product(
+        dataset["target"].values, dataset["kernel"].values, dataset["lengthscale"].values
+    ):
+        if published.is_the_papers(target, kernels[kernel], float(lengthscale)):
+            return {"target": target, "kernel": kernel, "lengthscale": float(lengthscale)}
+    return None
+
+
+def embedding_of(dataset, cell):
+    """Embedding of the pair of a cell, by its labels as :func:`papers_cell` gives them."""
+    config = json.loads(dataset.attrs["config"])
+    target = build_target(config["targets"][cell["target"]])
+    return embed(
+        build_kernel(config["kernels"][cell["kernel"]], cell["lengthscale"], target), target
+    )
 
 
 def rates(dataset, windows=None):

@@ -36,6 +36,20 @@ def curves(quantity):
     }
 
 
+def histogram():
+    """The published histogram of the 100 BQ weights of 100 points: (left, right, count) a bar.
+
+    Examples
+    --------
+    >>> bars = histogram()
+    >>> sum(count for _, _, count in bars)
+    100
+    >>> round(sum((left + right) / 2 * count for left, right, count in bars), 2)
+    0.94
+    """
+    return [tuple(bar) for bar in _huszar2012()["histogram"]["bars"]]
+
+
 def is_the_papers(target, kernel, lengthscale):
     """Whether a cell of a sweep has the settings of the published curves.
 

@@ -214,6 +214,16 @@ def open_results(path):
     return dataset
 
 
+def open_dataset(path):
+    """Open any one store of an experiment: its curves, its rates or one of its studies."""
+    import xarray as xr
+
+    path = Path(path)
+    if path.name == "curves.zarr":
+        return open_results(path)
+    return xr.open_zarr(path, chunks=None)
+
+
 def _read_piece(path, spec, first, last, rows):
     """Fill the rows of a cell with a piece's values; return what is wrong with the piece."""
     try:

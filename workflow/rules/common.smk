@@ -5,6 +5,7 @@ from pathlib import Path
 
 from bqlib import run
 from bqlib.experiment import Cell, SweepError, load, piece_name
+from bqlib.published import is_the_papers
 
 PROJECT = Path(str(workflow.current_basedir)).parent.parent
 SHELF = PROJECT / "config" / "targets"
@@ -32,6 +33,17 @@ def digest_of(wildcards):
     lengthscale = float(wildcards.lengthscale)
     cell = Cell(wildcards.target, wildcards.kernel, lengthscale, wildcards.algorithm)
     return EXPERIMENT.spec(cell).digest
+
+
+# The datasets that each figure is drawn from.
+FIGURES = {"mmd": ["curves"], "slopes": ["curves"]}
+
+# Those of the paper itself need its settings.
+if {"sbq", "herding"} <= {algorithm.name for algorithm in EXPERIMENT.algorithms} and any(
+    is_the_papers(cell.target, EXPERIMENT.kernels[cell.kernel], cell.lengthscale)
+    for cell in EXPERIMENT.cells()
+):
+    FIGURES |= {"bq_illustration": [], "samples": ["curves"], "weight_histogram": ["curves"]}
 
 
 def start_run():

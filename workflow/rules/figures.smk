@@ -1,15 +1,15 @@
-# Figures, each from the dataset alone.
+# Figures, each drawn by the function of its name in bqlib/figures.
 
 
-rule mmd_figure:
+rule figure:
     input:
-        rules.gather.output,
+        lambda wildcards: [f"{RESULTS}/{name}.zarr/zarr.json" for name in FIGURES[wildcards.figure]],
     output:
-        f"{RESULTS}/figures/mmd.svg",
-        f"{RESULTS}/figures/mmd.png",
+        f"{RESULTS}/figures/{{figure}}.svg",
+        f"{RESULTS}/figures/{{figure}}.png",
     log:
-        f"{RESULTS}/logs/figures/mmd.log",
+        f"{RESULTS}/logs/figures/{{figure}}.log",
     benchmark:
-        f"{RESULTS}/benchmarks/figures/mmd.tsv"
+        f"{RESULTS}/benchmarks/figures/{{figure}}.tsv"
     script:
-        "../scripts/mmd_figure.py"
+        "../scripts/figure.py"
