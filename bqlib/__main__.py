@@ -1,4 +1,4 @@
-"""The command line: ``python -m bqlib validate SWEEP``."""
+"""The command line: ``python -m bqlib COMMAND``."""
 
 import argparse
 import sys
@@ -11,20 +11,57 @@ def main(arguments=None):
     validate = commands.add_parser("validate", help="check a sweep file and say what it asks for")
     validate.add_argument("sweep", help="the YAML file")
     validate.add_argument("--shelf", help="folder of named targets (default: targets/ beside it)")
-    chosen = parser.parse_args(arguments)
-    return _validate(chosen.sweep, chosen.shelf)
+    jobscript = commands.add_parser(
+        "jobscript", help="print the script of the jobs that a run on a batch system would submit"
+    )
+    jobscript.add_argument("site", nargs="?", default="profiles/cluster/site.yaml")
+    retry = commands.add_parser(
+        "retry", help="delete the pieces with failed trials, so that the next run tries them again"
+    )
+    retry.add_argument("results", help="the experiment's folder, such as results/quick")
+    chosen = vars(parser.parse_args(arguments))
+    return globals()[f"_{chosen.pop('command')}"](**chosen)
 
 
-def _validate(path, shelf):
+def _validate(sweep, shelf):
     from bqlib.experiment import SweepError, load
 
     try:
-        experiment = load(path, shelf)
+        experiment = load(sweep, shelf)
     except SweepError as error:
         print(error, file=sys.stderr)
         return 1
     cells = len(experiment.cells())
-    print(f"{path}: {cells} cells, {cells * experiment.seeds} trials; results/{experiment.name}")
+    print(f"{sweep}: {cells} cells, {cells * experiment.seeds} trials; results/{experiment.name}")
+    return 0
+
+
+def _jobscript(site):
+    from bqlib.cluster import ClusterError, job_script, read_site
+
+    try:
+        print(job_script(read_site(site), "results/NAME").strip())
+    except ClusterError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def _retry(results):
+    from pathlib import Path
+
+    from bqlib.timings import retry
+
+    if not Path(results, "pieces").is_dir():
+        print(f"there are no pieces in {results}: name a folder results/...", file=sys.stderr)
+        return 1
+    failed = retry(results)
+    for piece, seed, reason in failed:
+        print(f"{piece}: seed {seed} had failed: {reason}")
+    print(
+        f"{len(failed)} failed trials"
+        + (": their pieces are deleted, and the next run computes them" if failed else "")
+    )
     return 0
 
 

@@ -7,9 +7,10 @@ Snakemake is gone. A job is a thin client over a private socket and imports next
 
 import asyncio
 import contextlib
-import hashlib
+import fcntl
 import json
 import os
+import shlex
 import shutil
 import signal
 import socket
@@ -19,20 +20,48 @@ import tempfile
 import threading
 import time
 import traceback
+from dataclasses import dataclass
 from pathlib import Path
 
 from bqlib.files import write_atomically
 
 SOCKET = "BQLIB_RUN"  # environment variable with the socket's path
 PROGRESS_SECONDS = 5
+SOME_FAILED = 3  # exit code of a run that is complete but for failed trials
 
 
 class RunError(RuntimeError):
     """The run's process could not do what was asked; the message says why."""
 
 
+@dataclass
+class Session:
+    """A run's process, as Snakemake holds it.
+
+    Attributes
+    ----------
+    process : subprocess.Popen
+    folder : str
+        Of its socket.
+    results : Path
+    lock : file
+        Held as long as the run lives: no other run works on the same results.
+    stopping : threading.Event
+        Set when the process is told to end.
+    """
+
+    process: subprocess.Popen
+    folder: str
+    results: Path
+    lock: object
+    stopping: threading.Event
+
+
 def start(sweep, shelf, site, results):
     """Start the run's process and tell this process's children where it listens.
+
+    Should it end before it is told to, this process gets a SIGTERM, on which Snakemake starts no
+    further job and ends.
 
     Parameters
     ----------
@@ -45,10 +74,17 @@ def start(sweep, shelf, site, results):
 
     Returns
     -------
-    subprocess.Popen
+    Session
+
+    Raises
+    ------
+    RunError
+        If another run works on the same results, or the process cannot start.
     """
-    log = Path(results) / "logs" / "run.log"
+    results = Path(results)
+    log = results / "logs" / "run.log"
     log.parent.mkdir(parents=True, exist_ok=True)
+    lock = _lock(results)
     # A socket's path may have about 100 bytes, so it cannot lie among the results.
     folder = tempfile.mkdtemp(prefix="bqlib-")
     place = os.path.join(folder, "socket")
@@ -61,23 +97,78 @@ def start(sweep, shelf, site, results):
             stderr=errors,
             start_new_session=True,  # Ctrl-C is Snakemake's to handle; it then calls stop()
         )
+    session = Session(process, folder, results, lock, threading.Event())
     while not os.path.exists(place):
         if process.poll() is not None:
-            shutil.rmtree(folder, ignore_errors=True)
-            raise RunError(f"the run's process ended as it started; see {log}")
+            raise RunError(stop(session))
         time.sleep(0.02)
     os.environ[SOCKET] = place
-    return process
+    threading.Thread(target=_watch_process, args=(session,), daemon=True).start()
+    return session
 
 
-def stop(process):
-    """End the run's process and its cluster; return when they are gone."""
+def _lock(results):
+    """The open lock file of a folder of results; it is free again when this process is gone."""
+    lock = (results / ".lock").open("a+", encoding="utf-8")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.seek(0)
+        owner = lock.read().strip()
+        lock.close()
+        raise RunError(
+            f"another run works on {results} ({owner or 'by whom is not known'}): wait until it "
+            "ends, or give the sweep another name"
+        ) from None
+    lock.truncate(0)
+    lock.write(f"process {os.getpid()} on {socket.gethostname()}\n")
+    lock.flush()
+    return lock
+
+
+def _watch_process(session):
+    session.process.wait()
+    if not session.stopping.is_set():
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def stop(session):
+    """End the run's process and its cluster; return when they are gone.
+
+    Returns
+    -------
+    str
+        Why the process had ended before this, or an empty text.
+    """
+    session.stopping.set()
+    process = session.process
+    ended_early = process.poll() is not None
     process.terminate()
     try:
-        process.wait(timeout=15)
+        process.wait(timeout=30)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+    reason = ""
+    if ended_early:
+        reason = f"the run's process ended by itself; see {session.results}/logs/run.log"
+        if process.returncode < 0:
+            reason = f"the run's process was killed (signal {-process.returncode})"
+        with contextlib.suppress(OSError):
+            reason = Path(session.folder, "reason").read_text(encoding="utf-8")
+    if process.returncode < 0:
+        _cancel_jobs(session.results)
+    shutil.rmtree(session.folder, ignore_errors=True)
+    session.lock.close()
+    return reason
+
+
+def _cancel_jobs(results):
+    """Cancel what a killed process has left on the batch system."""
+    with contextlib.suppress(OSError):
+        for line in (results / ".jobs").read_text(encoding="utf-8").splitlines():
+            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                subprocess.run(shlex.split(line), capture_output=True, timeout=20)
 
 
 def fetch_piece(cell, first, last, digest, piece, timing):
@@ -106,19 +197,18 @@ def fetch_piece(cell, first, last, digest, piece, timing):
             "(without --no-hooks)"
         )
     request = {"cell": cell, "first": first, "last": last, "digest": digest}
-    with socket.socket(socket.AF_UNIX) as connection:
+    head, data = b"", b""
+    with contextlib.suppress(ConnectionError), socket.socket(socket.AF_UNIX) as connection:
         connection.connect(place)
         connection.sendall(json.dumps(request).encode() + b"\n")
         with connection.makefile("rb") as answer:
             head = answer.readline()
-            if not head:
-                raise RunError("the run's process ended before the piece was done; see run.log")
-            head = json.loads(head)
-            if "error" in head:
-                raise RunError(head["error"])
-            data = answer.read(head["size"])
-    if len(data) != head["size"]:
-        raise RunError("the run's process ended while it sent the piece; see run.log")
+            data = answer.read()
+    head = json.loads(head or b"{}")
+    if "error" in head:
+        raise RunError(head["error"])
+    if head.get("size") != len(data):
+        raise RunError("the run's process ended before the piece was done")
     write_atomically(timing, json.dumps(head["timing"], indent=1).encode() + b"\n")
     write_atomically(piece, data)
 
@@ -205,32 +295,33 @@ class Run:
     progress : Progress
     wanted : asyncio.Event
         Set by the first request; the cluster starts then.
+    ended : asyncio.Future
+        Done when the run is to end: with None when it is told to, or with why it cannot go on.
     client : asyncio.Future
-        The Dask client, or why there is none.
+        The Dask client.
     """
 
-    def __init__(self, experiment, results):
-        from bqlib.experiment import piece_name
+    def __init__(self, experiment, progress):
+        from concurrent.futures import ThreadPoolExecutor
 
-        self.experiment = experiment
+        loop = asyncio.get_running_loop()
+        self.experiment, self.progress = experiment, progress
         self.wanted = asyncio.Event()
-        self.client = asyncio.get_running_loop().create_future()
-        pieces = Path(results) / "pieces"
-        self.progress = Progress(
-            sum(
-                last - first + 1
-                for cell in experiment.cells()
-                for first, last in experiment.blocks()
-                if not (pieces / piece_name(cell, (first, last))).exists()
-            )
-        )
+        self.ended, self.client = loop.create_future(), loop.create_future()
+        self._encoder = ThreadPoolExecutor(max_workers=1)
+
+    def end(self, error=None):
+        """Let the run end, for `error` if there is one."""
+        if not self.ended.done():
+            self.ended.set_result(None) if error is None else self.ended.set_exception(error)
 
     async def piece(self, cell, first, last, digest):
-        """Compute one piece: its bytes, and the seconds of each trial."""
+        """Compute one piece: its bytes, and what goes to the file of timings."""
         from distributed import as_completed
 
-        from bqlib import trial
+        from bqlib.cluster import versions
         from bqlib.experiment import Cell
+        from bqlib.store import encode_piece
 
         spec = self.experiment.spec(Cell(**cell))
         if spec.digest != digest:
@@ -239,31 +330,51 @@ class Run:
         client = await asyncio.shield(self.client)
         seeds = range(first, last + 1)
         futures = {
-            client.submit(trial.run, spec, seed, key=f"trial-{digest}-{seed}"): seed
+            client.submit(attempt, spec, seed, versions(), key=f"trial-{digest}-{seed}"): seed
             for seed in seeds
         }
-        outcomes = {}
+        outcomes, seconds = {}, {}
+        # A result is taken over as soon as it is there: a worker that is lost later costs nothing.
         async for future in as_completed(list(futures)):
-            failure = await _failure(future)
-            outcomes[futures[future]] = future if failure is None else failure
-            self.progress.trial(failed=failure is not None)
-        reasons = hashlib.sha256(
-            repr(
-                sorted(
-                    (seed, outcome)
-                    for seed, outcome in outcomes.items()
-                    if isinstance(outcome, str)
-                )
-            ).encode()
-        ).hexdigest()[:8]
-        encoded = client.submit(
-            encode,
-            spec,
-            list(seeds),
-            [outcomes[seed] for seed in seeds],
-            key=f"piece-{digest}-{first}-{last}-{reasons}",
+            seed = futures.pop(future)
+            outcomes[seed], seconds[seed] = await self.outcome(future)
+            future.release()
+            self.progress.trial(failed=isinstance(outcomes[seed], str))
+        trials = [outcomes[seed] for seed in seeds]
+        encoded = asyncio.get_running_loop().run_in_executor(
+            self._encoder, encode_piece, spec, seeds, trials
         )
-        return await encoded.result()
+        failed = {seed: text for seed, text in outcomes.items() if isinstance(text, str)}
+        return await encoded, {"seconds": dict(sorted(seconds.items())), "failed": failed}
+
+    async def outcome(self, future):
+        """Curves and seconds of a trial; or why it failed, and None."""
+        from distributed import KilledWorker
+
+        from bqlib.cluster import ClusterError
+
+        error = None
+        if future.status != "cancelled":
+            error = await future.exception()
+        if future.status == "cancelled":
+            raise RunError("the cluster lost the trial; see run.log")
+        if error is None:
+            curves, seconds = await future.result()
+            return curves, round(seconds, 4)
+        if isinstance(error, ClusterError):
+            self.end(error)
+            raise error
+        if isinstance(error, MemoryError):
+            text = f"out of memory: {error}".removesuffix(": ")
+        elif isinstance(error, KilledWorker):
+            text = (
+                f"the worker died each of the {error.allowed_failures + 1} times that it ran this "
+                "trial: killed from outside, crashed, or out of memory in a way that Python "
+                "does not see"
+            )
+        else:
+            text = f"{type(error).__name__}: {error}"
+        return " ".join(text.split()), None
 
     async def answer(self, reader, writer):
         """Serve one connection: one request, one answer."""
@@ -279,64 +390,106 @@ class Run:
             writer.close()
 
 
-def encode(spec, seeds, outcomes):
-    """Runs on a worker: a piece's bytes from the trials' results, and their seconds."""
-    from bqlib.store import encode_piece
+def attempt(spec, seed, expected):
+    """Runs on a worker: one trial, within the worker's memory, by the versions that are expected.
 
-    trials = [outcome if isinstance(outcome, str) else outcome[0] for outcome in outcomes]
-    seconds = {
-        seed: None if isinstance(outcome, str) else round(outcome[1], 4)
-        for seed, outcome in zip(seeds, outcomes, strict=True)
-    }
-    return encode_piece(spec, seeds, trials), {"seconds": seconds}
+    Raises
+    ------
+    ClusterError
+        If the worker runs other versions, or other code than the spec's digest stands for.
+    """
+    from bqlib import trial
+    from bqlib.cluster import ClusterError, memory_limited, refuse_other_versions, versions
+    from bqlib.experiment import code_fingerprint
 
-
-async def _failure(future):
-    """None, or why the trial failed in one line."""
-    if future.status == "finished":
-        return None
-    if future.status == "cancelled":
-        raise RunError("the cluster lost the trial; see run.log")
-    error = await future.exception()
-    return " ".join(f"{type(error).__name__}: {error}".split())
+    where = socket.gethostname()
+    refuse_other_versions(versions(), expected, where)
+    families = spec.target["family"], spec.kernel["family"]
+    if code_fingerprint(*families, spec.design, spec.weights) != spec.fingerprint:
+        raise ClusterError(
+            f"the worker on {where} runs other code: was bqlib changed during the run? "
+            "Start it again"
+        )
+    with memory_limited():
+        return trial.run(spec, seed)
 
 
 async def serve(sweep, shelf, site, results, place, parent):
     """Answer requests until told to end, or until the process `parent` is gone."""
-    from bqlib.cluster import ClusterError, connect, read_site
+    from bqlib.cluster import read_site
     from bqlib.experiment import load
 
-    ended = asyncio.Event()
+    site, experiment, results = read_site(site), load(sweep, shelf), Path(results)
+    run = Run(experiment, Progress(trials_to_do(experiment, results)))
     loop = asyncio.get_running_loop()
     for signal_number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(signal_number, ended.set)
-    threading.Thread(target=_watch_parent, args=(loop, ended, int(parent)), daemon=True).start()
-    run = Run(load(sweep, shelf), results)
-    site, scratch = read_site(site), os.path.dirname(place)
+        loop.add_signal_handler(signal_number, run.end)
+    threading.Thread(target=_watch_parent, args=(loop, run, int(parent)), daemon=True).start()
     server = await asyncio.start_unix_server(run.answer, place)
-    waiting = [asyncio.create_task(event.wait()) for event in (run.wanted, ended)]
-    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    os.chmod(place, 0o600)
+    wanted = asyncio.create_task(run.wanted.wait())
+    await asyncio.wait([wanted, run.ended], return_when=asyncio.FIRST_COMPLETED)
     if run.wanted.is_set():
-        try:
-            async with connect(site, scratch) as (client, about):
-                run.progress.say(f"Dask: {about}")
-                run.client.set_result(client)
-                await ended.wait()
-        except ClusterError as error:
-            run.client.set_exception(error)
-            await ended.wait()
+        cluster = asyncio.create_task(_hold_cluster(run, site, results))
+        await asyncio.wait([cluster, run.ended], return_when=asyncio.FIRST_COMPLETED)
+        cluster.cancel()
+        await asyncio.wait([cluster])
+        if not cluster.cancelled():
+            cluster.result()  # or why it could not be had
     server.close()
-    shutil.rmtree(scratch, ignore_errors=True)
+    if run.ended.done():
+        run.ended.result()
 
 
-def _watch_parent(loop, ended, parent):
+async def _hold_cluster(run, site, results):
+    from bqlib.cluster import connect
+
+    async with connect(site, results, run.progress.say) as client:
+        run.client.set_result(client)
+        await asyncio.Future()  # until this task is cancelled
+
+
+def trials_to_do(experiment, results):
+    """Number of trials whose pieces are not there."""
+    from bqlib.experiment import piece_name
+
+    pieces = Path(results) / "pieces"
+    return sum(
+        last - first + 1
+        for cell in experiment.cells()
+        for first, last in experiment.blocks()
+        if not (pieces / piece_name(cell, (first, last))).exists()
+    )
+
+
+def _watch_parent(loop, run, parent):
     """End the run when Snakemake is gone, however it went."""
     while os.getppid() == parent:
         time.sleep(0.5)
-    loop.call_soon_threadsafe(ended.set)
-    time.sleep(5)
+    loop.call_soon_threadsafe(run.end)
+    time.sleep(20)
     os.killpg(0, signal.SIGKILL)
 
 
+def main(*arguments):
+    """Serve; leave the reason beside the socket, and 1, where that ends by an error."""
+    from bqlib.cluster import ClusterError
+
+    place, parent = arguments[-2:]
+    try:
+        asyncio.run(serve(*arguments))
+    except Exception as error:
+        traceback.print_exc()
+        expected = isinstance(error, ClusterError)
+        reason = str(error) if expected else f"{type(error).__name__}: {error}"
+        with contextlib.suppress(OSError):
+            Path(place).with_name("reason").write_text(reason, encoding="utf-8")
+        return 1
+    finally:
+        if os.getppid() != int(parent):  # nobody else is left to do it
+            shutil.rmtree(os.path.dirname(place), ignore_errors=True)
+    return 0
+
+
 if __name__ == "__main__":
-    asyncio.run(serve(*sys.argv[1:]))
+    sys.exit(main(*sys.argv[1:]))

@@ -1,11 +1,20 @@
 # What all rules share: the sweep, where its results go, and the run's own process.
 
+import os
+import shlex
 import sys
 from pathlib import Path
 
-from bqlib import run
+from bqlib import run, timings
 from bqlib.experiment import Cell, SweepError, load, piece_name
 from bqlib.published import is_the_papers
+
+# Snakemake writes its interpreter into the commands of scripts without quotes. Where the path needs
+# them, as one with spaces does, it is found through PATH instead.
+if sys.executable != shlex.quote(sys.executable):
+    folders = [os.path.dirname(sys.executable), *os.get_exec_path()]
+    os.environ.update(PATH=os.pathsep.join(folders))
+    sys.executable = "python"
 
 PROJECT = Path(str(workflow.current_basedir)).parent.parent
 SHELF = PROJECT / "config" / "targets"
@@ -21,12 +30,11 @@ except (SweepError, run.RunError) as error:
     raise SystemExit(1)
 
 
+PIECES = [piece_name(cell, block) for cell in EXPERIMENT.cells() for block in EXPERIMENT.blocks()]
+
+
 def all_pieces(wildcards):
-    return [
-        f"{RESULTS}/pieces/{piece_name(cell, block)}"
-        for cell in EXPERIMENT.cells()
-        for block in EXPERIMENT.blocks()
-    ]
+    return [f"{RESULTS}/pieces/{name}" for name in PIECES]
 
 
 def digest_of(wildcards):
@@ -47,10 +55,31 @@ if {"sbq", "herding"} <= {algorithm.name for algorithm in EXPERIMENT.algorithms}
 
 
 def start_run():
-    global run_process
-    run_process = run.start(SWEEP, SHELF, SITE, RESULTS)
+    global session
+    try:
+        session = run.start(SWEEP, SHELF, SITE, RESULTS)
+    except run.RunError as error:
+        print(f"[bqlib] {error}", file=sys.stderr)
+        raise SystemExit(1)
 
 
-def stop_run():
-    if "run_process" in globals():
-        run.stop(run_process)
+def end_run(error=False):
+    """Stop the run's process, and say in the last lines how it went and what to do next."""
+    reason = run.stop(session) if "session" in globals() else ""
+    failed = timings.failed_trials(RESULTS, PIECES)
+    if error:
+        say(f"stopped: {reason or 'a job failed, see above'}")
+        say(f"finished pieces are kept in {RESULTS}: the same command again goes on from there")
+    else:
+        say(f"results are in {RESULTS}")
+    if failed:
+        name, seed, why = failed[0]
+        say(f"{len(failed)} of {len(EXPERIMENT.cells()) * EXPERIMENT.seeds} trials failed")
+        say(f"the first is {name.rpartition('/')[0]}, seed {seed}: {why}")
+        say(f"to try them again: python -m bqlib retry {RESULTS}, then the same command again")
+    if failed and not error:
+        raise SystemExit(run.SOME_FAILED)
+
+
+def say(text):
+    print(f"[bqlib] {text}", file=sys.stderr)

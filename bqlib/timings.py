@@ -1,0 +1,71 @@
+"""The file beside each piece: seconds of its trials, and why some of them failed.
+
+Only the standard library is imported, as Snakemake's own process reads these too.
+"""
+
+import json
+from pathlib import Path
+
+PIECE, TIMING = ".zarr.zip", ".json"
+
+
+def timing_of(piece):
+    """Path of a piece's file of timings, below their folder, from the piece's path below its own.
+
+    Examples
+    --------
+    >>> timing_of("chen2010_mixture/eq/0.5/sbq/seeds-0-9.zarr.zip")
+    'chen2010_mixture/eq/0.5/sbq/seeds-0-9.json'
+    """
+    return str(piece).removesuffix(PIECE) + TIMING
+
+
+def read_timing(results, piece):
+    """Seconds and failures of a piece's trials; both empty where the piece is not there.
+
+    Parameters
+    ----------
+    results : path-like
+        The experiment's folder of results.
+    piece : str
+        Path below the folder of pieces.
+
+    Returns
+    -------
+    seconds : dict of int to float
+        By seed, of the trials that succeeded.
+    failed : dict of int to str
+        Why, by seed.
+    """
+    try:
+        text = Path(results, "timings", timing_of(piece)).read_text(encoding="utf-8")
+    except OSError:
+        return {}, {}
+    found = json.loads(text)
+    seconds = {int(seed): value for seed, value in found["seconds"].items() if value is not None}
+    return seconds, {int(seed): reason for seed, reason in found["failed"].items()}
+
+
+def failed_trials(results, pieces):
+    """(piece, seed, reason) of each trial of `pieces` that failed."""
+    return [
+        (piece, seed, reason)
+        for piece in pieces
+        for seed, reason in read_timing(results, piece)[1].items()
+    ]
+
+
+def retry(results):
+    """Delete the pieces with failed trials, so that the next run computes these again.
+
+    Returns
+    -------
+    list of (str, int, str)
+        Piece, seed and reason of each trial that had failed.
+    """
+    folder = Path(results, "pieces")
+    pieces = sorted(str(path.relative_to(folder)) for path in folder.rglob(f"*{PIECE}"))
+    failed = failed_trials(results, pieces)
+    for piece in {piece for piece, _, _ in failed}:
+        (folder / piece).unlink()
+    return failed

@@ -1,0 +1,96 @@
+"""A copy of the project in a folder of its own, and the real workflow in it."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from hashlib import sha256
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parent.parent
+SWEEP = """
+name: small
+targets: [chen2010_mixture]
+kernels:
+  eq_density: {family: exponentiated_quadratic, scale: density}
+lengthscales: [0.5]
+algorithms: [iid, herding]
+candidates: {size: 200}
+n: 20
+seeds: 2
+seeds_per_job: 1
+rate_windows: [[5, 20]]
+"""
+
+
+class Checkout:
+    """A copy of the project, where sweeps can be run and code can be changed."""
+
+    profile = "profiles/local"
+
+    def __init__(self, folder):
+        self.folder = folder
+        for name in ("bqlib", "config", "profiles", "workflow"):
+            shutil.copytree(
+                PROJECT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__")
+            )
+        shutil.copy(PROJECT / "Snakefile", folder)
+        (folder / "cluster").symlink_to("profiles/cluster")
+        self.sweep = folder / "config" / "small.yaml"
+        self.sweep.write_text(SWEEP)
+        self.results = folder / "results" / "small"
+
+    def edit(self, path, old, new):
+        text = (self.folder / path).read_text()
+        assert old in text
+        (self.folder / path).write_text(text.replace(old, new))
+
+    def start(self, *arguments, **environment):
+        command = [sys.executable, "-m", "snakemake", "--profile", self.profile]
+        return subprocess.Popen(
+            [*command, "--configfile", self.sweep, *arguments],
+            cwd=self.folder,
+            env={**os.environ, "PYTHONPATH": str(self.folder), **environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def run(self, *arguments, **environment):
+        process = self.start(*arguments, **environment)
+        process.output, _ = process.communicate(timeout=240)
+        return process
+
+    def resume(self):
+        """What ``make resume`` does."""
+        unlocked = self.run("--unlock")
+        assert unlocked.returncode == 0, unlocked.output
+        return self.run()
+
+    def pieces(self):
+        """sha256 of every piece by its path below the folder of pieces."""
+        folder = self.results / "pieces"
+        return {
+            str(path.relative_to(folder)): sha256(path.read_bytes()).hexdigest()
+            for path in folder.rglob("*.zip")
+        }
+
+
+def jobs(output):
+    """How many jobs of each rule a run had to do."""
+    stats = output.split("Job stats:")[1].split("\n\n")[0] if "Job stats:" in output else ""
+    return {rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", stats, re.M)}
+
+
+def processes_of(folder):
+    """Processes that run from a checkout, by what /proc says of them."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            environment = (place / "environ").read_bytes()
+        except OSError:
+            continue
+        if f"PYTHONPATH={folder}\0".encode() in environment:
+            found.append(int(place.name))
+    return found
