@@ -1,7 +1,7 @@
 # `make run` and `make test` are all that a fresh clone needs; each sets up .venv first.
 
 .DEFAULT_GOAL := help
-.PHONY: run resume test setup lint lock clean help
+.PHONY: run resume test lint setup lock clean help
 
 CONFIG ?= config/config.yaml
 PROFILE ?= profiles/local
@@ -14,6 +14,7 @@ SNAKEMAKE = $(IN_VENV) exec python -m snakemake --profile "$(PROFILE)" --configf
 
 run: setup ## run the sweep in CONFIG on the machines in PROFILE
 	@$(IN_VENV) python tools/runs.py --unless-killed
+	@$(IN_VENV) python -m bqlib validate --shelf config/targets "$(CONFIG)"
 	@$(SNAKEMAKE) $(ARGS)
 
 resume: setup ## continue a run that was killed
