@@ -8,8 +8,7 @@ if ! uv=$(command -v uv); then
     echo "Fetching uv into a temporary folder."
     folder=$(mktemp -d)
     trap 'rm -rf "$folder"' EXIT
-    "${PYTHON:-python3}" -m venv "$folder"
-    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check uv
+    "${PYTHON:-python3}" -m pip install --quiet --disable-pip-version-check --target "$folder" uv
     uv=$folder/bin/uv
 fi
 oldest=$(sed -n 's/^requires-python = ">=\([0-9.]*\)"$/\1/p' pyproject.toml)
