@@ -1,0 +1,106 @@
+"""What each algorithm costs, measured: the only results that differ from run to run."""
+
+import time
+import tracemalloc
+
+import numpy as np
+
+from bqlib.candidates import Candidates
+from bqlib.designs.herding import herding
+from bqlib.designs.sbq import sbq
+from bqlib.schema import Variable
+from bqlib.streams import stream
+from bqlib.studies.plans import PLANS, one_pool
+from bqlib.studies.study import Study
+from bqlib.weights import bq, uniform
+
+SHARES = (0.125, 0.25, 0.5, 1.0)  # of n and of the pool
+FRESH_SHARE = 0.1  # of the pool's size, where each step draws its own
+RUNS, ENOUGH = 3, 0.5  # the best of so many runs, or fewer where they take so many seconds
+
+# As in the plans, but with a new pool at each step.
+FRESH = {"herding_fresh": (herding, uniform), "sbq_fresh": (sbq, bq)}
+
+
+def cost(target, kernel, candidates, n, seed):
+    """Seconds and memory of making a design and its weights, without drawing its pool.
+
+    Seconds are those of the one thread that works, so that other programs beside it count little.
+
+    Returns
+    -------
+    dict of ndarray
+        ``seconds`` (plan, n) with the whole pool, ``seconds_by_pool`` (plan, pool) with half the
+        points, and ``peak_bytes`` (plan,) with half the points and the whole pool. The plans with
+        fresh candidates have a tenth of the pool at each step.
+    """
+    plans = PLANS | FRESH
+    sizes = np.unique([max(1, round(share * n)) for share in SHARES])
+    pools = {}
+    for share in SHARES:
+        pool = one_pool(candidates, target, stream("candidates", seed), share)
+        pools[len(pool)] = pool
+    half = max(1, n // 2)
+    pools = {size: pool for size, pool in pools.items() if size >= half}
+    whole = pools[max(pools)]
+    seconds = np.empty((len(plans), len(sizes)))
+    by_pool = np.empty((len(plans), len(pools)))
+    peak = np.empty(len(plans))
+    for i, (name, (design, rule)) in enumerate(plans.items()):
+
+        def run(count, pool, design=design, rule=rule, name=name):
+            if name in FRESH:
+                share = max(1, round(FRESH_SHARE * len(pool)))
+                pool = Candidates(
+                    share, candidates.source, candidates.inflation, candidates.box, fresh=True
+                )
+            rng = stream(f"study/{name}", seed)
+            made = design(target, kernel, count, rng=rng, candidates=pool)
+            rule(made.embedding, made.points).final(count)
+
+        run(sizes[0], whole)  # what is loaded and planned at the first call
+        seconds[i] = [_seconds(run, size, whole) for size in sizes]
+        by_pool[i] = [_seconds(run, half, pool) for pool in pools.values()]
+        peak[i] = _peak(run, half, whole)
+    return {
+        "plan": np.array(list(plans)),
+        "n": sizes,
+        "pool": np.array(list(pools)),
+        "seconds": seconds,
+        "seconds_by_pool": by_pool,
+        "peak_bytes": peak,
+    }
+
+
+def _seconds(run, *arguments):
+    found = []
+    while len(found) < RUNS and sum(found) < ENOUGH:
+        start = time.thread_time()
+        run(*arguments)
+        found.append(time.thread_time() - start)
+    return min(found)
+
+
+def _peak(run, *arguments):
+    tracemalloc.start()
+    try:
+        run(*arguments)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+STUDY = Study(
+    run=cost,
+    seeds=5,
+    variables={
+        "seconds": Variable(("plan", "n"), "CPU time of one thread, whole pool", "s"),
+        "seconds_by_pool": Variable(("plan", "pool"), "CPU time of one thread, half of n", "s"),
+        "peak_bytes": Variable(("plan",), "peak memory, whole pool and half of n", "B"),
+    },
+    coordinates={
+        "plan": ("how points are picked and weighted", ""),
+        "n": ("number of points", "1"),
+        "pool": ("number of candidates", "1"),
+    },
+)

@@ -1,0 +1,212 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bqlib import Candidates, ExponentiatedQuadratic, GaussianMixture, Uniform, embed, sbq
+from bqlib.discrepancy import mmd2
+from bqlib.kernels import Brownian
+from bqlib.schema import Variable
+from bqlib.streams import stream
+from bqlib.studies import Study, cost, kernel_choice, submodularity
+from bqlib.studies.alternatives import STUDY as ALTERNATIVES
+from bqlib.studies.plans import PLANS, one_pool
+from bqlib.trial import trial
+from bqlib.weights import bq
+
+TARGET = Path(__file__).parent.parent / "config" / "targets" / "chen2010_mixture.json"
+NUMBERS = json.loads(TARGET.read_text())
+MIXTURE = GaussianMixture(*(NUMBERS[key] for key in ("weights", "means", "covariances")))
+KERNEL = ExponentiatedQuadratic(0.5, scale="density")
+POOL = Candidates(400)
+
+
+@pytest.fixture(scope="module")
+def results():
+    """What each study gives for a small problem."""
+    studies = {
+        "alternatives": ALTERNATIVES,
+        "cost": cost.STUDY,
+        "kernel_choice": kernel_choice.STUDY,
+        "submodularity": submodularity.STUDY,
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernel_choice, "FUNCTIONS", 50)
+        patch.setattr(cost, "RUNS", 1)
+        return {
+            name: (study, [study.run(MIXTURE, KERNEL, POOL, 64, seed) for seed in (0, 1)])
+            for name, study in studies.items()
+        }
+
+
+@pytest.mark.parametrize("name", ["alternatives", "cost", "kernel_choice", "submodularity"])
+def test_results_are_what_the_study_says_of_them(results, name):
+    study, found = results[name]
+    assert set(found[0]) == {*study.variables, *study.coordinates}
+    dataset = study.dataset(found, {"study": name})
+    for variable, about in study.variables.items():
+        assert dataset[variable].dims == ("seed", *about.dims)
+        assert dataset[variable].attrs == {"long_name": about.long_name, "units": about.units}
+        assert np.isfinite(dataset[variable]).all()
+    for coordinate in study.coordinates:
+        np.testing.assert_array_equal(found[0][coordinate], found[1][coordinate])
+
+
+@pytest.mark.parametrize("study", [ALTERNATIVES, kernel_choice.STUDY, submodularity.STUDY])
+def test_a_rerun_gives_the_same_bytes_and_another_seed_does_not(study, monkeypatch):
+    monkeypatch.setattr(kernel_choice, "FUNCTIONS", 3)
+    first, again, other = (study.run(MIXTURE, KERNEL, POOL, 20, seed) for seed in (0, 0, 1))
+    assert all(again[key].tobytes() == first[key].tobytes() for key in first)
+    assert any(first[key].tobytes() != other[key].tobytes() for key in first)
+
+
+def test_a_study_runs_at_the_smallest_sizes(monkeypatch):
+    monkeypatch.setattr(kernel_choice, "FUNCTIONS", 2)
+    monkeypatch.setattr(cost, "RUNS", 1)
+    for study in (ALTERNATIVES, cost.STUDY, kernel_choice.STUDY, submodularity.STUDY):
+        study.run(MIXTURE, KERNEL, Candidates(3), 2, 0)
+
+
+def test_texts_are_stored_as_objects():
+    study = Study(None, 1, {"x": Variable(("plan",), "x")}, {"plan": ("plan", "")})
+    results = [{"plan": np.array(["a", "bc"]), "x": np.zeros(2)}]
+    assert study.dataset(results, {})["plan"].dtype == object
+
+
+def test_plans_are_those_of_sweeps_on_the_same_pool(results):
+    _, (found, _) = results["alternatives"]
+    curves = dict(zip(found["plan"], found["mmd"], strict=True))
+    n = found["n"]
+    own = trial(MIXTURE, KERNEL, sbq, bq, POOL, 64, 0)["mmd"]
+    np.testing.assert_array_equal(curves["sbq"], own[n - 1])
+    before = n <= 50
+    np.testing.assert_array_equal(curves["sbq_50_herding"][before], curves["sbq"][before])
+    assert (curves["sbq_50_herding"][~before] > curves["sbq"][~before]).all()
+    assert (curves["herding_bq"] <= curves["herding"]).all()
+    assert (curves["sbq_nonnegative"] >= curves["sbq"] * (1 - 1e-9)).all()
+
+
+def test_costs_follow_from_what_is_stored(results):
+    _, (found, _) = results["cost"]
+    assert list(found["plan"]) == [*PLANS, *cost.FRESH]
+    peak = dict(zip(found["plan"], found["peak_bytes"], strict=True))
+    half, size = 32, POOL.size
+    assert peak["sbq"] >= 8 * half * size > peak["herding"] - 8 * 10 * size
+    assert peak["sbq_fresh"] < 8 * half * size and cost.FRESH_SHARE < 1
+    assert (found["seconds"] > 0).all() and (found["seconds_by_pool"] > 0).all()
+
+
+def test_one_pool_is_a_share_of_what_is_asked_for():
+    fresh = Candidates(100, "inflated", 3.0, fresh=True)
+    pool = one_pool(fresh, MIXTURE, np.random.default_rng(0), 0.25)
+    np.testing.assert_array_equal(pool, MIXTURE.inflated(3.0).sample(25, np.random.default_rng(0)))
+
+
+def test_no_other_weights_are_better_than_those_at_the_length_scale_of_the_mmd(results):
+    _, found = results["kernel_choice"]
+    for result in found:
+        mmd = result["mmd"]
+        best = np.einsum("aee->ae", mmd)[:, None, :]
+        assert (mmd >= best * (1 - 1e-9)).all()
+        # Points selected at the length-scale of the MMD are the best of all too.
+        assert (np.einsum("aaa->a", mmd) <= np.einsum("aee->ae", mmd).min(axis=0) * 1.05).all()
+
+
+def test_the_true_length_scale_has_the_coverage_it_claims(results):
+    study, found = results["kernel_choice"]
+    dataset = study.dataset(found, {}).mean("seed")
+    true = dataset.sel(recipe="true")
+    assert (abs(true.coverage - 0.95) < 0.066).all()  # 100 functions, binomial sd 0.022
+    short = dataset.sel(truth=0.5)
+    assert short.coverage.sel(recipe="assumed") < 0.8
+    assert float(dataset.fitted_factor.sel(truth=2.0)) == pytest.approx(2, rel=0.1)
+
+
+def test_functions_are_drawn_jointly_with_their_integrals():
+    embedding = embed(KERNEL, MIXTURE)
+    points = MIXTURE.sample(6, np.random.default_rng(0))
+    points = np.concatenate([points, points[:1]])  # a repeat, which has no pivot of its own
+    values, integrals = kernel_choice.joint_draws(
+        embedding, points, 200_000, np.random.default_rng(1)
+    )
+    np.testing.assert_allclose(values[:, 0], values[:, 6], rtol=1e-9)
+    height = KERNEL.height(2)
+    scale = height / np.sqrt(200_000)
+    gram, mean = KERNEL(points, points), embedding.kernel_mean(points)
+    np.testing.assert_allclose(values.T @ values / 200_000, gram, atol=6 * scale)
+    np.testing.assert_allclose(values.T @ integrals / 200_000, mean, atol=6 * scale)
+    assert np.mean(integrals**2) == pytest.approx(embedding.prior_variance, rel=0.02)
+
+
+def test_a_kernel_without_length_scale_is_refused_by_name():
+    with pytest.raises(TypeError, match="Brownian has no length-scale"):
+        kernel_choice.kernel_choice(Uniform([0.0], [1.0]), Brownian(), POOL, 5, 0)
+
+
+def small_problem(seed=0, size=9):
+    embedding = embed(KERNEL, MIXTURE)
+    pool = MIXTURE.sample(size, np.random.default_rng(seed))
+    return embedding, pool, KERNEL(pool, pool), embedding.kernel_mean(pool)
+
+
+def test_values_of_sets_are_what_quadrature_gains():
+    embedding, pool, gram, mean = small_problem()
+    sets = np.array([[0, 3, 5], [8, 1, 2]])
+    found = submodularity.values(gram, mean, sets)
+    for own, value in zip(sets, found, strict=True):
+        gained = embedding.prior_variance - mmd2(
+            embedding, pool[own], bq(embedding, pool[own]).final(3)
+        )
+        assert value == pytest.approx(gained, rel=1e-11)
+        assert submodularity.value(gram, mean, own) == pytest.approx(value, rel=1e-12)
+    gain = submodularity.gains(gram, mean, [0, 3])
+    assert gain[5] == pytest.approx(found[0] - submodularity.value(gram, mean, [0, 3]), rel=1e-9)
+    assert gain[0] == gain[3] == 0
+
+
+def test_greedy_picks_are_those_of_sbq():
+    _, pool, gram, mean = small_problem()
+    order = submodularity.greedy_order(gram, mean, 5)
+    design = sbq(MIXTURE, KERNEL, 5, rng=0, candidates=pool)
+    np.testing.assert_array_equal(pool[order], design.points)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_submodularity_ratio_holds_what_it_promises(seed):
+    _, _, gram, mean = small_problem(seed)
+    order = submodularity.greedy_order(gram, mean, 3)
+    ratio = submodularity.submodularity_ratio(gram, mean, order)
+    lowest = np.linalg.eigvalsh(submodularity.correlation(gram))[0]
+    assert lowest <= ratio <= 1 + 1e-9
+    best = submodularity.values(gram, mean, submodularity._sets(9, 3)).max()
+    assert submodularity.value(gram, mean, order) >= (1 - np.exp(-ratio)) * best
+
+
+def test_orthogonal_atoms_are_modular():
+    mean = np.array([3.0, 1.0, 2.0, 0.5])
+    assert submodularity.submodularity_ratio(np.eye(4), mean, [0, 2]) == pytest.approx(1)
+    assert submodularity.violation(np.eye(4), mean) == 0
+    assert submodularity.greedy_order(np.eye(4), mean, 3) == [0, 2, 1]
+
+
+def test_two_atoms_that_only_help_together_violate_submodularity():
+    # t is orthogonal to the second atom, which gains nothing alone and something after the first.
+    gram, mean = np.array([[1.0, 0.5], [0.5, 1.0]]), np.array([1.0, 0.0])
+    assert submodularity.violation(gram, mean) == pytest.approx(0.25 / 0.75)
+    assert submodularity.submodularity_ratio(gram, mean, [0, 1]) == pytest.approx(0.75)
+
+
+def test_coherence_is_the_largest_correlation_of_two_points():
+    pool = MIXTURE.sample(30, np.random.default_rng(3))
+    gram = KERNEL(pool, pool) / KERNEL.height(2) - np.eye(30)
+    assert submodularity.coherence(KERNEL, pool, rows=7) == pytest.approx(gram.max())
+
+
+def test_pools_are_those_of_the_sweep(results):
+    _, (found, _) = results["submodularity"]
+    pool = POOL.draw(MIXTURE, stream("candidates", 0))
+    assert found["pool_coherence"] == submodularity.coherence(KERNEL, pool)
+    assert found["coherence"] == submodularity.coherence(KERNEL, pool[:16])
+    assert (found["greedy"] <= found["best"] * (1 + 1e-12)).all()
+    assert (np.diff(found["greedy"]) > 0).all() and found["best"][-1] < 1
