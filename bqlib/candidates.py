@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bqlib.checks import checked_array, checked_count, checked_number, checked_rng
+
 SOURCES = ("target", "inflated", "box")
 
 
@@ -29,8 +31,8 @@ class Candidates:
 
     Raises
     ------
-    ValueError
-        If a value is out of its range.
+    ValueError, TypeError
+        If a value is out of its range, or no number.
     """
 
     size: int = 10_000
@@ -40,23 +42,23 @@ class Candidates:
     fresh: bool = False
 
     def __post_init__(self):
-        if self.size < 1:
-            raise ValueError(f"size is {self.size}; a pool needs at least 1 candidate")
+        object.__setattr__(self, "size", checked_count(self.size, "size", 1))
         if self.source not in SOURCES:
             raise ValueError(f"source is {self.source!r}; it must be one of {', '.join(SOURCES)}")
+        object.__setattr__(self, "inflation", checked_number(self.inflation, "inflation"))
         if not (np.isfinite(self.inflation) and self.inflation > 0):
             raise ValueError(f"inflation is {self.inflation}; it must be finite and positive")
         if (self.box is not None) != (self.source == "box"):
             raise ValueError('box goes with source "box", and only with it')
         if self.box is not None:
-            box = np.array(self.box, dtype=float)
+            box = checked_array(self.box, "box")
             if box.ndim != 2 or box.shape[1] != 2 or not np.isfinite(box).all():
                 raise ValueError("box must hold a lower and an upper end for each coordinate")
             if (box[:, 0] >= box[:, 1]).any():
                 raise ValueError("box has a lower end that is not below its upper end")
 
     def draw(self, target, rng):
-        """One pool for `target` from the Generator `rng`, shape (size, d).
+        """One pool for `target` from `rng`, a Generator or a seed, shape (size, d).
 
         Raises
         ------
@@ -65,6 +67,7 @@ class Candidates:
         ValueError
             If the box is not of the target's dimension.
         """
+        rng = checked_rng(rng)
         if self.source == "box":
             lower, upper = np.array(self.box, dtype=float).T
             if len(lower) != target.dim:

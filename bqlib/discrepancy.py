@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from bqlib.checks import checked_array, checked_points, checked_values
 from bqlib.kernels import ExponentiatedQuadratic
 from bqlib.targets import GaussianMixture
 
@@ -15,14 +16,19 @@ def mmd(embedding, points, weights):
     Parameters
     ----------
     embedding : Embedding
-    points : ndarray, shape (n, d)
-    weights : ndarray, shape (n,)
+    points : array_like, shape (n, d)
+    weights : array_like, shape (n,)
         Any weights; they need not be positive or sum to one.
 
     Returns
     -------
     float
         Square root of :func:`mmd2`, NaN where that is NaN.
+
+    Raises
+    ------
+    ValueError
+        If points and weights do not fit together, or hold what is not a finite number.
 
     Examples
     --------
@@ -50,11 +56,21 @@ def mmd2(embedding, points, weights):
     -----
     O(n^2) time and memory.
     """
+    return float(_above_rounding(*mmd2_and_rounding(embedding, points, weights)))
+
+
+def mmd2_and_rounding(embedding, points, weights):
+    """V0 - 2 w'z + w'Kw as float64 has it, and 5 eps (V0 + |w|'|K||w|).
+
+    Rounding alone makes a third of the second; where the first is not above it, that is all that
+    is known of the squared MMD. The parameters are those of :func:`mmd`.
+    """
+    points, weights = _checked(embedding, points, weights)
     gram = embedding.kernel(points, points)
     linear = weights @ embedding.kernel_mean(points)
     quadratic = weights @ gram @ weights
     magnitude = np.abs(weights) @ np.abs(gram) @ np.abs(weights)
-    return float(_above_rounding(embedding.prior_variance, linear, quadratic, magnitude))
+    return _with_rounding(embedding.prior_variance, linear, quadratic, magnitude)
 
 
 def mmd2_of_prefixes(embedding, points, matrix):
@@ -63,8 +79,8 @@ def mmd2_of_prefixes(embedding, points, matrix):
     Parameters
     ----------
     embedding : Embedding
-    points : ndarray, shape (n, d)
-    matrix : ndarray, shape (n, n)
+    points : array_like, shape (n, d)
+    matrix : array_like, shape (n, n)
         Row m - 1: the weights of the first m points, zero after them.
 
     Returns
@@ -73,16 +89,22 @@ def mmd2_of_prefixes(embedding, points, matrix):
         V0 - 2 w'z + w'Kw for each row w, the MMD of the weights as they are. NaN where the
         result is at most 5 eps (V0 + |w|'|K||w|), of which rounding alone makes a third.
 
+    Raises
+    ------
+    ValueError
+        If points and matrix do not fit together, or hold what is not a finite number.
+
     Notes
     -----
     O(n^3) time, O(n^2) memory.
     """
+    points, matrix = _checked(embedding, points, matrix, rows=True)
     gram = embedding.kernel(points, points)
     linear = matrix @ embedding.kernel_mean(points)
     quadratic = np.einsum("ij,ij->i", matrix @ gram, matrix)
     absolute = np.abs(matrix)
     magnitude = np.einsum("ij,ij->i", absolute @ np.abs(gram), absolute)
-    return _above_rounding(embedding.prior_variance, linear, quadratic, magnitude)
+    return _above_rounding(*_with_rounding(embedding.prior_variance, linear, quadratic, magnitude))
 
 
 def spectral_mmd2(embedding, points, weights):
@@ -97,8 +119,8 @@ def spectral_mmd2(embedding, points, weights):
     ----------
     embedding : Embedding
         Of an :class:`ExponentiatedQuadratic` and a :class:`GaussianMixture`, with d <= 3.
-    points : ndarray, shape (n, d)
-    weights : ndarray, shape (n,)
+    points : array_like, shape (n, d)
+    weights : array_like, shape (n,)
 
     Returns
     -------
@@ -107,7 +129,7 @@ def spectral_mmd2(embedding, points, weights):
     Raises
     ------
     TypeError, ValueError
-        If kernel, target or dimension is another.
+        If kernel, target or dimension is another, or points and weights do not fit together.
 
     Notes
     -----
@@ -125,6 +147,7 @@ def spectral_mmd2(embedding, points, weights):
     dim = target.dim
     if dim > 3:
         raise ValueError(f"the spectral MMD is for d <= 3, not d = {dim}; mmd2 takes any d")
+    points, weights = _checked(embedding, points, weights)
     # In coordinates where the kernel's covariance is I, the spectral density is a standard normal.
     factor = np.linalg.cholesky(kernel.metric(dim))
     points = solve_triangular(factor, points.T, lower=True).T
@@ -159,8 +182,8 @@ def witness(embedding, points, weights):
     Parameters
     ----------
     embedding : Embedding
-    points : ndarray, shape (n, d)
-    weights : ndarray, shape (n,)
+    points : array_like, shape (n, d)
+    weights : array_like, shape (n,)
 
     Returns
     -------
@@ -170,7 +193,7 @@ def witness(embedding, points, weights):
     Raises
     ------
     ValueError
-        If the MMD is below the rounding of float64.
+        If the MMD is below the rounding of float64, or points and weights do not fit together.
 
     Notes
     -----
@@ -178,14 +201,32 @@ def witness(embedding, points, weights):
     vanishes at all the points and its integral is the MMD: no estimate from these points can tell
     it from minus itself, so none has a smaller worst error than that MMD.
     """
+    points, weights = _checked(embedding, points, weights)
     norm = mmd(embedding, points, weights)
     if np.isnan(norm):
         raise ValueError("the MMD is below the rounding of float64, so its witness has no digits")
     return lambda x: (embedding.kernel_mean(x) - embedding.kernel(x, points) @ weights) / norm
 
 
-def _above_rounding(prior_variance, linear, quadratic, magnitude):
-    """prior_variance - 2 linear + quadratic, NaN where float64 has cancelled every digit."""
+def _with_rounding(prior_variance, linear, quadratic, magnitude):
     mmd2 = prior_variance - 2 * linear + quadratic
-    floor = 5 * np.finfo(float).eps * (prior_variance + magnitude)
-    return np.where(mmd2 > floor, mmd2, np.nan)
+    return mmd2, 5 * np.finfo(float).eps * (prior_variance + magnitude)
+
+
+def _above_rounding(mmd2, rounding):
+    """`mmd2`, NaN where float64 has cancelled every digit."""
+    return np.where(mmd2 > rounding, mmd2, np.nan)
+
+
+def _checked(embedding, points, weights, rows=False):
+    points = checked_points(points, embedding.target.dim)
+    n = len(points)
+    if not rows:
+        return points, checked_values(weights, n, "weights")
+    matrix = checked_array(weights, "weights")
+    if matrix.ndim != 2 or matrix.shape[1] != n:
+        raise ValueError(f"weights have shape {matrix.shape}; {n} points need (m, {n})")
+    if not np.isfinite(matrix).all():
+        row = int(np.argmin(np.isfinite(matrix).all(axis=1)))
+        raise ValueError(f"weights hold NaN or infinity, first in row {row}")
+    return points, matrix

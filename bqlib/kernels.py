@@ -17,6 +17,18 @@ from scipy.linalg import lapack
 from scipy.spatial.distance import cdist
 from scipy.special import gammaln
 
+from bqlib.checks import (
+    LONGEST,
+    SHORTEST,
+    checked_array,
+    checked_cholesky,
+    checked_count,
+    checked_height,
+    checked_lengthscale,
+    checked_number,
+    checked_points,
+)
+
 # A Matern kernel is P(rho) exp(-rho) in each coordinate, with rho = sqrt(2 nu) |x - y| / l. These
 # are the coefficients of P, and those of D in its derivative, -D(rho) exp(-rho).
 MATERN_VALUE = {0.5: (1.0,), 1.5: (1.0, 1.0), 2.5: (1.0, 1.0, 1 / 3)}
@@ -34,18 +46,16 @@ class Kernel:
     def __mul__(self, other):
         if isinstance(other, Kernel):
             return ProductKernel(self, other)
-        return ScaledKernel(self, other) if isinstance(other, Real) else NotImplemented
+        if isinstance(other, Real) or (isinstance(other, np.ndarray) and other.ndim == 0):
+            return ScaledKernel(self, other)
+        return NotImplemented
 
     __rmul__ = __mul__
 
     def _points(self, *sets):
         """The point sets as float arrays, all of one dimension that fits the kernel."""
-        sets = [np.asarray(points, dtype=float) for points in sets]
-        dim = self.dim or (sets[0].shape[1] if sets[0].ndim == 2 else "d")
-        for points in sets:
-            if points.ndim != 2 or points.shape[1] != dim:
-                raise ValueError(f"points have shape {points.shape}; they must be (n, {dim})")
-        return sets
+        first = checked_points(sets[0], self.dim)
+        return [first, *(checked_points(points, first.shape[1]) for points in sets[1:])]
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,10 +101,10 @@ class ExponentiatedQuadratic(Kernel):
         if (self.lengthscale is None) == (self.covariance is None):
             raise ValueError("give either lengthscale or covariance, and not both")
         if self.covariance is None:
-            lengthscale = _checked_lengthscale(self.lengthscale)
+            lengthscale = checked_lengthscale(self.lengthscale)
             object.__setattr__(self, "lengthscale", lengthscale)
         else:
-            covariance = np.array(self.covariance, dtype=float)
+            covariance = checked_array(self.covariance, "covariance").copy()
             object.__setattr__(self, "covariance", covariance)
             object.__setattr__(self, "_factor", checked_cholesky(covariance, "covariance"))
 
@@ -138,10 +148,10 @@ class ExponentiatedQuadratic(Kernel):
         if self.scale == "unit":
             return 1.0
         if self.covariance is not None:
-            root_det = np.prod(np.diag(self._factor))
+            scales = np.diag(self._factor)
         else:
-            root_det = np.prod(np.broadcast_to(self.lengthscale, dim))
-        return float((2 * np.pi) ** (-dim / 2) / root_det)
+            scales = np.broadcast_to(self.lengthscale, dim)
+        return _density_height((2 * np.pi) ** (-dim / 2), scales)
 
     def metric(self, dim):
         """The matrix L, shape (dim, dim)."""
@@ -198,9 +208,10 @@ class Matern(Kernel):
 
     def __post_init__(self):
         _check_scale(self.scale)
+        object.__setattr__(self, "nu", checked_number(self.nu, "nu"))
         if self.nu not in MATERN_VALUE:
             raise ValueError(f"nu is {self.nu}; closed forms exist here for 0.5, 1.5 and 2.5")
-        object.__setattr__(self, "lengthscale", _checked_lengthscale(self.lengthscale))
+        object.__setattr__(self, "lengthscale", checked_lengthscale(self.lengthscale))
 
     @property
     def dim(self):
@@ -243,7 +254,7 @@ class Matern(Kernel):
             return 1.0
         # P(rho) exp(-rho) integrates to 2 sum_k k! p_k over the line.
         integral = 2 * sum(gamma(k + 1) * p for k, p in enumerate(MATERN_VALUE[self.nu]))
-        return float(np.prod(self.rates(dim) / integral))
+        return _density_height(1.0, integral / self.rates(dim))
 
     def block(self, coordinates):
         """The factor of this kernel that acts on some coordinates."""
@@ -287,9 +298,10 @@ class RationalQuadratic(Kernel):
 
     def __post_init__(self):
         _check_scale(self.scale)
+        object.__setattr__(self, "alpha", checked_number(self.alpha, "alpha"))
         if not (np.isfinite(self.alpha) and self.alpha > 0):
             raise ValueError(f"alpha is {self.alpha}; it must be finite and positive")
-        object.__setattr__(self, "lengthscale", _checked_lengthscale(self.lengthscale))
+        object.__setattr__(self, "lengthscale", checked_lengthscale(self.lengthscale))
 
     @property
     def dim(self):
@@ -328,7 +340,7 @@ class RationalQuadratic(Kernel):
         integral = (2 * np.pi * self.alpha) ** (dim / 2) * np.exp(
             gammaln(self.alpha - dim / 2) - gammaln(self.alpha)
         )
-        return float(1 / (integral * np.prod(np.broadcast_to(self.lengthscale, dim))))
+        return _density_height(1 / integral, np.broadcast_to(self.lengthscale, dim))
 
 
 class UnitCubeKernel(Kernel):
@@ -501,16 +513,18 @@ class Stein(Kernel):
                 f"{type(self.target).__name__} has none; use a GaussianMixture, an Unnormalised "
                 "with score=, or a Product of these"
             )
-        object.__setattr__(self, "lengthscale", _checked_lengthscale(self.lengthscale))
+        object.__setattr__(self, "lengthscale", checked_lengthscale(self.lengthscale))
         if _dim(self.lengthscale) not in (None, self.target.dim):
             raise ValueError(
                 f"there are {_dim(self.lengthscale)} length-scales for a target of dimension "
                 f"{self.target.dim}"
             )
+        object.__setattr__(self, "beta", checked_number(self.beta, "beta"))
+        object.__setattr__(self, "constant", checked_number(self.constant, "constant"))
         if not (np.isfinite(self.beta) and self.beta < 0):
             raise ValueError(f"beta is {self.beta}; it must be finite and negative")
-        if not (np.isfinite(self.constant) and self.constant >= 0):
-            raise ValueError(f"constant is {self.constant}; it must be finite and not negative")
+        if self.constant != 0:
+            checked_height(self.constant, "constant")
         object.__setattr__(self, "_known", ())
 
     @property
@@ -619,8 +633,7 @@ class ScaledKernel(Kernel):
     factor: float
 
     def __post_init__(self):
-        if not (np.isfinite(self.factor) and self.factor > 0):
-            raise ValueError(f"the factor is {self.factor}; it must be finite and positive")
+        object.__setattr__(self, "factor", checked_height(self.factor, "the factor"))
 
     @property
     def dim(self):
@@ -699,7 +712,7 @@ class OnCoordinates(Kernel):
     dim = None
 
     def __post_init__(self):
-        coordinates = tuple(int(c) for c in self.coordinates)
+        coordinates = tuple(checked_count(c, "a coordinate", -np.inf) for c in self.coordinates)
         if not coordinates or min(coordinates) < 0 or len(set(coordinates)) < len(coordinates):
             raise ValueError(f"coordinates are {coordinates}; give different ones, from 0 on")
         if self.kernel.dim not in (None, len(coordinates)):
@@ -754,23 +767,6 @@ def product_gradient(values, slopes):
     return np.stack(parts, axis=-1)
 
 
-def checked_cholesky(matrix, name):
-    """Lower Cholesky factor of `matrix`, or a ValueError that says why it has none."""
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise ValueError(f"{name} has shape {matrix.shape}; it must be square")
-    if not np.isfinite(matrix).all():
-        raise ValueError(f"{name} holds NaN or infinity")
-    if not np.allclose(matrix, matrix.T, rtol=1e-12, atol=0):
-        raise ValueError(f"{name} is not symmetric")
-    try:
-        return np.linalg.cholesky(matrix)
-    except np.linalg.LinAlgError:
-        smallest = np.linalg.eigvalsh(matrix)[0]
-        raise ValueError(
-            f"{name} is not positive definite (smallest eigenvalue {smallest:.3g})"
-        ) from None
-
-
 def solve_lower(factor, right, transposed=False):
     """L^{-1} B, or L^{-T} B, for a lower triangular factor L (d, d) and B (d, n).
 
@@ -782,22 +778,21 @@ def solve_lower(factor, right, transposed=False):
     return lapack.dtrtrs(factor, right, lower=1, trans=int(transposed))[0]
 
 
+def _density_height(height, scales):
+    """Height of a density of this height at unit scales, at other scales in its coordinates."""
+    with np.errstate(over="ignore", divide="ignore"):
+        height = height / np.prod(scales)
+    if not SHORTEST**2 <= height <= LONGEST**2:
+        raise ValueError(
+            f"as a density in dimension {len(scales)} this kernel has height {height:g}, out of "
+            'the range of float64; change the unit of length or use scale="unit"'
+        )
+    return float(height)
+
+
 def _check_scale(scale):
     if scale not in ("unit", "density"):
         raise ValueError(f'scale is {scale!r}; it must be "unit" or "density"')
-
-
-def _checked_lengthscale(value):
-    """A float, or an array with one length-scale for each coordinate."""
-    lengthscale = np.array(value, dtype=float)
-    if lengthscale.ndim > 1 or lengthscale.size == 0:
-        raise ValueError(
-            f"lengthscale has shape {lengthscale.shape}; give a number, or one number for each "
-            "coordinate (a full matrix goes to ExponentiatedQuadratic as covariance=)"
-        )
-    if not (np.isfinite(lengthscale).all() and (lengthscale > 0).all()):
-        raise ValueError(f"lengthscale is {value}; it must be finite and positive")
-    return float(lengthscale) if lengthscale.ndim == 0 else lengthscale
 
 
 def _dim(lengthscale):

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 
+from bqlib.checks import checked_points, checked_values
 from bqlib.kernels import ExponentiatedQuadratic, Matern, RationalQuadratic
 from bqlib.weights import first_occurrence, leading_cholesky
 
@@ -93,15 +94,10 @@ def fit_kernel(kernel, points, values):
             f"this {type(kernel).__name__} has no length-scales to fit; give an "
             "ExponentiatedQuadratic, Matern or RationalQuadratic made with lengthscale="
         )
-    points = np.array(points, dtype=float)
-    values = np.array(values, dtype=float)
-    if points.ndim != 2 or values.shape != (len(points),) or len(points) == 0:
-        raise ValueError(
-            f"points have shape {points.shape} and values {values.shape}; they must be (n, d) "
-            "and (n,)"
-        )
-    if not (np.isfinite(points).all() and np.isfinite(values).all()):
-        raise ValueError("points or values hold NaN or infinity")
+    points = checked_points(points, kernel.dim)
+    values = checked_values(values, len(points), "values")
+    if not len(points):
+        raise ValueError("there are no points")
     if not values.any():
         raise ValueError("all values are zero, which any length-scale fits")
     distinct = first_occurrence(points) == np.arange(len(points))

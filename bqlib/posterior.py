@@ -6,7 +6,8 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.special import ndtri, stdtrit
 
-from bqlib.discrepancy import mmd
+from bqlib.checks import checked_number, checked_points, checked_values
+from bqlib.discrepancy import mmd2_and_rounding
 from bqlib.weights import first_occurrence, leading_cholesky
 
 
@@ -24,7 +25,8 @@ class Integral:
         :func:`bqlib.weights.sum_to_one`, the posterior mean of the integral.
     std : float
         a MMD(w): the root mean squared error of the estimate over draws of f from the model. With
-        the same two rules, the posterior standard deviation. In units of f.
+        the same two rules, the posterior standard deviation. In units of f. Where the MMD is below
+        the rounding of float64, a bound on that rounding takes its place.
     output_scale : float
         a: the one given, or the one fitted to the values.
     freedom : float
@@ -56,8 +58,8 @@ def integral(embedding, points, weights, values, *, output_scale=None):
     Parameters
     ----------
     embedding : Embedding
-    points : ndarray, shape (n, d)
-    weights : ndarray, shape (n,)
+    points : array_like, shape (n, d)
+    weights : array_like, shape (n,)
     values : array_like, shape (n,)
         f at the points.
     output_scale : float, optional
@@ -72,8 +74,8 @@ def integral(embedding, points, weights, values, *, output_scale=None):
     Raises
     ------
     ValueError
-        If the values are not n finite numbers or differ at one point, or too few points are left
-        to fit the output scale.
+        If the weights or values are not n finite numbers, or f differs at one point, or too few
+        points are left to fit the output scale, or both prior variance and weights are zero.
 
     Notes
     -----
@@ -81,14 +83,16 @@ def integral(embedding, points, weights, values, *, output_scale=None):
     vary as the kernel says. For an f that is rougher it is too small, and nothing in the values at
     the points may show it.
     """
-    values = np.array(values, dtype=float)
-    if values.shape != (len(points),):
-        raise ValueError(f"values have shape {values.shape}; {len(points)} points need as many")
-    if not np.isfinite(values).all():
-        bad = np.flatnonzero(~np.isfinite(values)).tolist()
-        raise ValueError(f"f is NaN or infinite at the points number {bad}; it must be finite")
+    points = checked_points(points, embedding.target.dim)
+    weights = checked_values(weights, len(points), "weights")
+    values = checked_values(values, len(points), "values of f")
+    if embedding.prior_variance == 0 and not weights.any():
+        raise ValueError(
+            "under this kernel the integral has prior variance zero, and every weight is zero: "
+            "give a Stein kernel a constant above zero, another kernel a longer length-scale"
+        )
     first = first_occurrence(points)
-    differ = np.abs(values - values[first]) > 1e-9 * np.abs(values).max()
+    differ = np.abs(values - values[first]) > 1e-9 * np.abs(values).max(initial=0.0)
     if differ.any():
         i = int(differ.argmax())
         raise ValueError(
@@ -102,9 +106,11 @@ def integral(embedding, points, weights, values, *, output_scale=None):
         output_scale, freedom = fitted_output_scale(
             embedding.kernel, points[distinct], values[distinct], constant
         )
-    elif not (np.isfinite(output_scale) and output_scale > 0):
+    elif not 0 < (output_scale := checked_number(output_scale, "output_scale")) < np.inf:
         raise ValueError(f"output_scale is {output_scale}; it must be finite and positive")
-    std = output_scale * mmd(embedding, points, weights)
+    mmd2, rounding = mmd2_and_rounding(embedding, points, weights)
+    # Where the first says nothing but "at most the second", a third of the second is its error.
+    std = output_scale * np.sqrt(mmd2 if mmd2 > rounding else 4 / 3 * rounding)
     return Integral(float(weights @ values), float(std), float(output_scale), freedom)
 
 

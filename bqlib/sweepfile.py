@@ -27,6 +27,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from bqlib import embeddings, registry, yamlfile
 from bqlib.candidates import SOURCES, Candidates
+from bqlib.checks import checked_cholesky
 from bqlib.experiment import (
     FREE_TEXT,
     Algorithm,
@@ -36,7 +37,6 @@ from bqlib.experiment import (
     build_kernel,
     build_target,
 )
-from bqlib.kernels import checked_cholesky
 from bqlib.targets import Empirical
 from bqlib.yamlfile import place
 

@@ -11,7 +11,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bqlib.kernels import checked_cholesky, solve_lower
+from bqlib.checks import (
+    LONGEST,
+    SHORTEST,
+    checked_array,
+    checked_cholesky,
+    checked_count,
+    checked_points,
+    checked_rng,
+)
+from bqlib.kernels import solve_lower
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,9 +52,9 @@ class GaussianMixture:
     covariances: np.ndarray
 
     def __post_init__(self):
-        weights = np.array(self.weights, dtype=float)
-        means = np.array(self.means, dtype=float)
-        covariances = np.array(self.covariances, dtype=float)
+        weights = checked_array(self.weights, "weights").copy()
+        means = checked_array(self.means, "means").copy()
+        covariances = checked_array(self.covariances, "covariances").copy()
         if weights.ndim != 1 or weights.size == 0:
             raise ValueError(f"weights have shape {weights.shape}; they must be a list of numbers")
         if means.ndim != 2 or len(means) != len(weights):
@@ -55,9 +64,7 @@ class GaussianMixture:
         expected = (*means.shape, means.shape[1])
         if covariances.shape != expected:
             raise ValueError(f"covariances have shape {covariances.shape}; expected {expected}")
-        problems = _weight_problems(weights)
-        if not np.isfinite(means).all():
-            problems.append("means hold NaN or infinity")
+        problems = _weight_problems(weights) + _point_problems(means, "means")
         factors = []
         for j, covariance in enumerate(covariances):
             try:
@@ -83,7 +90,8 @@ class GaussianMixture:
         return self.means.shape[1]
 
     def sample(self, n, rng):
-        """Draw n independent points, shape (n, d), from the Generator `rng`."""
+        """Draw n independent points, shape (n, d), from a Generator or a seed."""
+        n, rng = checked_count(n, "n"), checked_rng(rng)
         component_rng, normal_rng = rng.spawn(2)
         probabilities = self.weights / self.weights.sum()
         component = component_rng.choice(len(self.weights), size=n, p=probabilities)
@@ -106,14 +114,14 @@ class GaussianMixture:
 
     def score(self, x):
         """Gradient of the log density at x (n, d), shape (n, d). Costs O(n J d^2)."""
-        x = np.asarray(x, dtype=float)
+        x = checked_points(x, self.dim)
         return sum(
             share[:, None] * self._component_score(j, x) for j, share in enumerate(self._shares(x))
         )
 
     def hessian(self, x):
         """Second derivatives of the log density at x (n, d), shape (n, d, d)."""
-        x = np.asarray(x, dtype=float)
+        x = checked_points(x, self.dim)
         score = self.score(x)
         hessian = np.zeros((*x.shape, self.dim))
         for j, share in enumerate(self._shares(x)):
@@ -136,7 +144,7 @@ class GaussianMixture:
 
     def _log_terms(self, x):
         """Log of weight times density of each component at each point, shape (J, n)."""
-        x = np.asarray(x, dtype=float)
+        x = checked_points(x, self.dim)
         terms = np.empty((len(self.weights), len(x)))
         for j, factor in enumerate(self._factors):
             white = solve_lower(factor, (x - self.means[j]).T)
@@ -168,7 +176,8 @@ class Uniform:
     upper: np.ndarray
 
     def __post_init__(self):
-        lower, upper = np.array(self.lower, dtype=float), np.array(self.upper, dtype=float)
+        lower = checked_array(self.lower, "lower").copy()
+        upper = checked_array(self.upper, "upper").copy()
         if lower.ndim != 1 or lower.size == 0 or lower.shape != upper.shape:
             raise ValueError(
                 f"lower has shape {lower.shape} and upper {upper.shape}; "
@@ -181,6 +190,10 @@ class Uniform:
             raise ValueError(
                 f"lower is {lower[wrong]:g} and upper {upper[wrong]:g} in coordinate {wrong}; "
                 "lower must be below upper"
+            )
+        if max(-lower.min(), upper.max()) > LONGEST or (upper - lower).min() < SHORTEST:
+            raise ValueError(
+                "the box has an end beyond 1e50 or is thinner than 1e-50; change the unit of length"
             )
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)
@@ -197,7 +210,8 @@ class Uniform:
         return tuple(Uniform([lower], [upper]) for lower, upper in ends)
 
     def sample(self, n, rng):
-        """Draw n independent points, shape (n, d), from the Generator `rng`."""
+        """Draw n independent points, shape (n, d), from a Generator or a seed."""
+        n, rng = checked_count(n, "n"), checked_rng(rng)
         return self.lower + (self.upper - self.lower) * rng.random((n, self.dim))
 
     def density(self, x):
@@ -206,7 +220,7 @@ class Uniform:
 
     def log_density(self, x):
         """Log density at x (n, d), shape (n,); minus infinity outside the box."""
-        x = np.asarray(x, dtype=float)
+        x = checked_points(x, self.dim)
         inside = ((x >= self.lower) & (x <= self.upper)).all(axis=1)
         return np.where(inside, -np.log(self.upper - self.lower).sum(), -np.inf)
 
@@ -251,7 +265,8 @@ class Product:
         return sum(block.dim for block in self.blocks)
 
     def sample(self, n, rng):
-        """Draw n independent points, shape (n, d), from the Generator `rng`."""
+        """Draw n independent points, shape (n, d), from a Generator or a seed."""
+        n, rng = checked_count(n, "n"), checked_rng(rng)
         rngs = rng.spawn(len(self.blocks))
         draws = [block.sample(n, child) for block, child in zip(self.blocks, rngs, strict=True)]
         return np.concatenate(draws, axis=1)
@@ -300,7 +315,7 @@ class Product:
     def _split(self, x):
         ends = np.cumsum([block.dim for block in self.blocks])
         return zip(
-            self.blocks, np.split(np.asarray(x, dtype=float), ends[:-1], axis=1), strict=True
+            self.blocks, np.split(checked_points(x, self.dim), ends[:-1], axis=1), strict=True
         )
 
 
@@ -334,16 +349,17 @@ class Empirical:
     weights: np.ndarray | None = None
 
     def __post_init__(self):
-        points = np.array(self.points, dtype=float)
+        points = checked_array(self.points, "points").copy()
         if points.ndim != 2 or points.size == 0:
             raise ValueError(f"points have shape {points.shape}; they must be (M, d)")
         size = len(points)
-        weights = np.full(size, 1 / size) if self.weights is None else np.array(self.weights, float)
+        if self.weights is None:
+            weights = np.full(size, 1 / size)
+        else:
+            weights = checked_array(self.weights, "weights").copy()
         if weights.shape != (size,):
             raise ValueError(f"weights have shape {weights.shape}; {size} points need ({size},)")
-        problems = _weight_problems(weights)
-        if not np.isfinite(points).all():
-            problems.append("points hold NaN or infinity")
+        problems = _weight_problems(weights) + _point_problems(points, "points")
         if problems:
             raise ValueError("; ".join(problems))
         object.__setattr__(self, "points", points)
@@ -355,7 +371,8 @@ class Empirical:
         return self.points.shape[1]
 
     def sample(self, n, rng):
-        """Draw n of the points, with replacement, shape (n, d), from the Generator `rng`."""
+        """Draw n of the points, with replacement, shape (n, d), from a Generator or a seed."""
+        n, rng = checked_count(n, "n"), checked_rng(rng)
         probabilities = self.weights / self.weights.sum()
         return self.points[rng.choice(len(self.points), size=n, p=probabilities)]
 
@@ -382,9 +399,9 @@ class Unnormalised:
     Raises
     ------
     ValueError
-        If `dim` is not a positive integer, or neither log density nor score is given.
+        If `dim` is below 1, or neither log density nor score is given.
     TypeError
-        If what is given cannot be called.
+        If `dim` is not a whole number, or what is given cannot be called.
 
     Examples
     --------
@@ -399,8 +416,7 @@ class Unnormalised:
     hessian: Callable | None = None
 
     def __post_init__(self):
-        if self.dim != int(self.dim) or self.dim < 1:
-            raise ValueError(f"dim is {self.dim}; it must be a whole number, 1 or more")
+        object.__setattr__(self, "dim", checked_count(self.dim, "dim", 1))
         if self.log_density is None and self.score is None:
             raise ValueError("give the log density, the score or both")
         for name in ("log_density", "score", "hessian"):
@@ -413,6 +429,14 @@ class Unnormalised:
             "an Unnormalised target cannot be sampled; give the candidates as an array of points, "
             'or draw them from a box: Candidates(source="box", box=...)'
         )
+
+
+def _point_problems(points, name):
+    try:
+        checked_points(points, name=name)
+    except ValueError as error:
+        return [str(error)]
+    return []
 
 
 def _weight_problems(weights):

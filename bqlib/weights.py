@@ -16,6 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
+from bqlib.checks import checked_points, checked_values
+
 PIVOT_TOLERANCE = 1e-12  # of the largest k(x, x); below it float64 has no digits left
 SLOPE_TOLERANCE = 1e-13  # of the largest linear term; below it a slope is rounding
 
@@ -77,7 +79,7 @@ class Conditioning:
 
 def uniform(embedding, points):
     """Equal weights 1/n, whatever the kernel. A repeated point counts each time."""
-    n = len(points)
+    n = len(checked_points(points, embedding.target.dim))
     return PrefixWeights(np.tril(np.ones((n, n))) / np.arange(1, n + 1)[:, None])
 
 
@@ -143,7 +145,11 @@ def simplex(embedding, points):
 
 def conditioning(embedding, points, weights):
     """The :class:`Conditioning` of points (n, d) and their weights (n,). O(n^3) time."""
+    points = checked_points(points, embedding.target.dim)
     n = len(points)
+    if not n:
+        raise ValueError("there are no points")
+    weights = checked_values(weights, n, "weights")
     distinct = np.flatnonzero(first_occurrence(points) == np.arange(n))
     gram = embedding.kernel(points[distinct], points[distinct])
     height = np.diag(gram).max()
@@ -174,7 +180,7 @@ def first_occurrence(points):
 
 def leading_cholesky(gram):
     """Cholesky factor of the largest leading block with pivots above tolerance, and its size."""
-    floor = PIVOT_TOLERANCE * np.diag(gram).max()
+    floor = PIVOT_TOLERANCE * np.diag(gram).max(initial=0.0)
     factor, info = lapack.dpotrf(gram, lower=True, clean=True)
     pivots = np.square(np.diag(factor)[: info - 1 if info else len(gram)])
     small = np.flatnonzero(pivots <= floor)
@@ -184,6 +190,7 @@ def leading_cholesky(gram):
 
 def _rule(embedding, points, solve):
     """PrefixWeights by solve(gram, Cholesky factor, kernel mean) on the distinct points."""
+    points = checked_points(points, embedding.target.dim)
     n = len(points)
     distinct = np.flatnonzero(first_occurrence(points) == np.arange(n))
     gram = embedding.kernel(points[distinct], points[distinct])

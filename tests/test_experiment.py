@@ -374,7 +374,7 @@ def _register_kernel(monkeypatch, name, family):
         (
             "[0.5, 1]",
             "[1e200]",
-            ["4: kernels.eq: with target normal: length-scale 1e+200 is beyond"],
+            ["4: kernels.eq: with target normal: lengthscale is 1e+200, not from"],
         ),
         ("[0.5, 1]", "[1" + 400 * "0" + "]", ["5: lengthscales[0]: must be a number, not 1000000"]),
         ("n: 40", "n: 0", ["9: n: must be at least 1, not 0"]),

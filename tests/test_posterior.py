@@ -152,7 +152,7 @@ def test_student_t_widens_the_interval(embedding):
 @pytest.mark.parametrize(
     ("values", "options", "message"),
     [
-        ([1.0, 2.0], {}, r"values have shape \(2,\); 3 points need as many"),
+        ([1.0, 2.0], {}, r"values of f have shape \(2,\); 3 points need \(3,\)"),
         ([1.0, np.nan, np.inf], {}, r"NaN or infinite at the points number \[1, 2\]"),
         ([1.0, 2.0, 1.5], {}, "points 0 and 2 are equal, but f is 1.0 and 1.5"),
         ([1.0, 2.0, 1.0], {"output_scale": 0.0}, "output_scale is 0.0"),

@@ -184,8 +184,8 @@ ONE = np.ones((1, 1, 1))
         (lambda: GaussianMixture([np.nan], [[0.0]], ONE), "weights must be finite"),
         (
             lambda: GaussianMixture([1.5, -0.5], [[np.inf], [0.0]], [[[1.0]], [[-1.0]]]),
-            "weights must be finite and not negative; means hold NaN or infinity; covariance of "
-            "component 1 is not positive definite",
+            "weights must be finite and not negative; means hold NaN or infinity, first in row 0: "
+            r"\[inf\]; covariance of component 1 is not positive definite",
         ),
         (lambda: GaussianMixture([1.0], [[0, 0]], [[[1, 1], [0, 1]]]), "is not symmetric"),
         (lambda: Uniform([0.0], [1.0, 2.0]), r"lower has shape \(1,\) and upper \(2,\)"),
@@ -196,10 +196,9 @@ ONE = np.ones((1, 1, 1))
         (lambda: Empirical([1.0, 2.0]), r"points have shape \(2,\)"),
         (lambda: Empirical(np.empty((0, 2))), r"points have shape \(0, 2\)"),
         (lambda: Empirical([[1.0]], [0.5, 0.5]), r"weights have shape \(2,\)"),
-        (lambda: Empirical([[np.nan]], [0.5]), "weights sum to 0.5.*points hold NaN"),
+        (lambda: Empirical([[np.nan]], [0.5]), r"weights sum to 0.5.*points hold NaN or infinity, first in row 0: \[nan\]"),
         (lambda: Unnormalised(1), "give the log density, the score or both"),
         (lambda: Unnormalised(0, score=np.negative), "dim is 0"),
-        (lambda: Unnormalised(1.5, score=np.negative), "dim is 1.5"),
     ],
 )
 def test_bad_arguments(build, problem):
@@ -208,6 +207,8 @@ def test_bad_arguments(build, problem):
 
 
 def test_arguments_of_a_wrong_kind():
+    with pytest.raises(TypeError, match="dim is 1.5; it must be a whole number"):
+        Unnormalised(1.5, score=np.negative)
     with pytest.raises(TypeError, match="these are not: float"):
         Product([NORMAL, 1.0])
     with pytest.raises(TypeError, match="score must be a function"):

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bqlib.checks import checked_points
+
 
 @dataclass(frozen=True, eq=False)
 class Embedding:
@@ -38,10 +40,7 @@ def _on_points(function, dim):
     """`function` behind a check that it is called on points (n, dim)."""
 
     def on_points(x):
-        x = np.asarray(x, dtype=float)
-        if x.ndim != 2 or x.shape[1] != dim:
-            raise ValueError(f"points have shape {x.shape}; they must be (n, {dim})")
-        return function(x)
+        return function(checked_points(x, dim))
 
     return on_points
 

@@ -1,0 +1,130 @@
+"""Checks of arguments: each returns the argument in the form that the numerics take, or raises.
+
+Lengths (coordinates, length-scales, standard deviations, widths) must be below 1e50, and those that
+are positive above 1e-50: then no square and no quotient of two leaves the range of float64. The
+heights of kernels have the squares of these as their ends.
+"""
+
+from numbers import Real
+from operator import index
+
+import numpy as np
+
+LONGEST = 1e50
+SHORTEST = 1e-50
+CHANGE_UNITS = "change the unit of length"
+
+
+def checked_number(value, name):
+    """A number of any real type, or an array of shape (), as a float."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value.item()
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise TypeError(f"{name} is {value!r}; it must be a number")
+    return float(value)
+
+
+def checked_count(value, name, least=0):
+    """A whole number that is at least `least`, as an int."""
+    try:
+        count = index(value)
+    except TypeError:
+        raise TypeError(f"{name} is {value!r}; it must be a whole number") from None
+    if count < least or isinstance(value, bool):
+        raise ValueError(f"{name} is {value}; it must be at least {least}")
+    return count
+
+
+def checked_height(value, name):
+    """A positive height of a kernel in the range of float64, as a float."""
+    value = checked_number(value, name)
+    if not SHORTEST**2 <= value <= LONGEST**2:
+        raise ValueError(f"{name} is {value}; it must be from {SHORTEST**2:g} to {LONGEST**2:g}")
+    return value
+
+
+def checked_array(values, name):
+    """Real numbers as a float array, the same one where it is one already."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise ValueError(f"{name} must be an array of numbers with rows of equal length") from None
+    if array.dtype.kind not in "buif":
+        raise TypeError(f"{name} hold {array.dtype}; they must be real numbers")
+    return array.astype(float, copy=False)
+
+
+def checked_points(points, dim=None, name="points"):
+    """Points as a float array (n, dim), of any dimension where `dim` is None."""
+    points = checked_array(points, name)
+    if points.ndim != 2 or points.shape[1] != (dim or points.shape[1]) or not points.shape[1]:
+        raise ValueError(f"{name} have shape {points.shape}; they must be (n, {dim or 'd'})")
+    # Two reductions and no copy; NaN is not between the two.
+    if points.size and not (points.min() >= -LONGEST and points.max() <= LONGEST):
+        row = int(np.argmin((np.abs(points) <= LONGEST).all(axis=1)))
+        shown = np.array2string(points[row], threshold=8)
+        if np.isfinite(points[row]).all():
+            raise ValueError(f"{name} hold {shown} in row {row}, above 1e50; {CHANGE_UNITS}")
+        raise ValueError(f"{name} hold NaN or infinity, first in row {row}: {shown}")
+    return points
+
+
+def checked_values(values, n, name):
+    """One finite number for each of `n` points, as a float array (n,)."""
+    values = checked_array(values, name)
+    if values.shape != (n,):
+        raise ValueError(f"{name} have shape {values.shape}; {n} points need ({n},)")
+    if not np.isfinite(values).all():
+        bad = np.flatnonzero(~np.isfinite(values))
+        more = f" and {len(bad) - 5} more" if len(bad) > 5 else ""
+        raise ValueError(
+            f"{name} are NaN or infinite at the points number {bad[:5].tolist()}{more}; they must "
+            "be finite"
+        )
+    return values
+
+
+def checked_lengthscale(value):
+    """A float, or an array with one length-scale for each coordinate."""
+    lengthscale = checked_array(value, "lengthscale").copy()
+    if lengthscale.ndim > 1 or lengthscale.size == 0:
+        raise ValueError(
+            f"lengthscale has shape {lengthscale.shape}; give a number, or one number for each "
+            "coordinate (a full matrix goes to ExponentiatedQuadratic as covariance=)"
+        )
+    if not (np.isfinite(lengthscale).all() and (lengthscale > 0).all()):
+        raise ValueError(f"lengthscale is {value}; it must be finite and positive")
+    if not (lengthscale.min() >= SHORTEST and lengthscale.max() <= LONGEST):
+        raise ValueError(f"lengthscale is {value}, not from 1e-50 to 1e50; {CHANGE_UNITS}")
+    return float(lengthscale) if lengthscale.ndim == 0 else lengthscale
+
+
+def checked_cholesky(matrix, name):
+    """Lower Cholesky factor of a covariance, whose diagonal holds lengths."""
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"{name} has shape {matrix.shape}; it must be square")
+    if not np.isfinite(matrix).all():
+        raise ValueError(f"{name} holds NaN or infinity")
+    if not np.allclose(matrix, matrix.T, rtol=1e-12, atol=0):
+        raise ValueError(f"{name} is not symmetric")
+    try:
+        factor = np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        smallest = np.linalg.eigvalsh(matrix)[0]
+        raise ValueError(
+            f"{name} is not positive definite (smallest eigenvalue {smallest:.3g})"
+        ) from None
+    deviations = np.diag(factor)
+    if not (deviations.min() >= SHORTEST and deviations.max() <= LONGEST):
+        raise ValueError(f"{name} has standard deviations not from 1e-50 to 1e50; {CHANGE_UNITS}")
+    return factor
+
+
+def checked_rng(rng):
+    """A numpy Generator: the one given, or that of a seed."""
+    if rng is None:
+        raise TypeError(
+            "rng is None, and the result could not be made again; give a seed such as rng=0, or a "
+            "numpy Generator"
+        )
+    return np.random.default_rng(rng)

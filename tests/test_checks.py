@@ -1,0 +1,167 @@
+"""What is wrong with an argument is said where the argument comes in, and with its row."""
+
+import re
+
+import numpy as np
+import pytest
+
+from bqlib import (
+    Candidates,
+    Empirical,
+    ExponentiatedQuadratic,
+    GaussianMixture,
+    Matern,
+    Uniform,
+    embed,
+    mmd,
+)
+from bqlib.checks import checked_count, checked_number, checked_points, checked_rng
+from bqlib.discrepancy import mmd2_of_prefixes, spectral_mmd2, witness
+from bqlib.posterior import integral
+from bqlib.weights import bq, conditioning, uniform
+
+NORMAL = GaussianMixture([1.0], [[0.0, 0.0]], [np.eye(2)])
+EMBEDDING = embed(ExponentiatedQuadratic(1.0), NORMAL)
+HERE = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+THIRDS = np.full(3, 1 / 3)
+
+
+def with_row(row, values):
+    points = HERE.copy()
+    points[row] = values
+    return points
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda points: NORMAL.density(points),
+        lambda points: NORMAL.score(points),
+        lambda points: Uniform([0, 0], [1, 1]).density(points),
+        lambda points: EMBEDDING.kernel(HERE, points),
+        lambda points: EMBEDDING.kernel.gradient(HERE, points),
+        lambda points: EMBEDDING.kernel_mean(points),
+        lambda points: EMBEDDING.kernel_mean_gradient(points),
+        lambda points: uniform(EMBEDDING, points),
+        lambda points: bq(EMBEDDING, points),
+        lambda points: conditioning(EMBEDDING, points, THIRDS),
+        lambda points: mmd(EMBEDDING, points, THIRDS),
+        lambda points: mmd2_of_prefixes(EMBEDDING, points, np.eye(3)),
+        lambda points: spectral_mmd2(EMBEDDING, points, THIRDS),
+        lambda points: witness(EMBEDDING, points, THIRDS),
+        lambda points: integral(EMBEDDING, points, THIRDS, THIRDS),
+    ],
+)
+@pytest.mark.parametrize(
+    "points, error, said",
+    [
+        (HERE[0], ValueError, "points have shape (2,); they must be (n, 2)"),
+        (HERE[:, :1], ValueError, "points have shape (3, 1); they must be (n, 2)"),
+        ([[0.0, 1.0], [2.0]], ValueError, "points must be an array of numbers with rows of equal"),
+        (with_row(2, [1, np.nan]), ValueError, "NaN or infinity, first in row 2: [ 1. nan]"),
+        (with_row(1, -np.inf), ValueError, "NaN or infinity, first in row 1: [-inf -inf]"),
+        (with_row(1, 1e60), ValueError, "in row 1, above 1e50; change the unit of length"),
+        (HERE + 1j, TypeError, "points hold complex128; they must be real numbers"),
+        ([["a", "b"]], TypeError, "they must be real numbers"),
+    ],
+)
+def test_points(call, points, error, said):
+    with pytest.raises(error, match=re.escape(said)):
+        call(points)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda weights: conditioning(EMBEDDING, HERE, weights),
+        lambda weights: mmd(EMBEDDING, HERE, weights),
+        lambda weights: spectral_mmd2(EMBEDDING, HERE, weights),
+        lambda weights: witness(EMBEDDING, HERE, weights),
+        lambda weights: integral(EMBEDDING, HERE, weights, THIRDS),
+    ],
+)
+@pytest.mark.parametrize(
+    "weights, said",
+    [
+        ([0.5, 0.5], "weights have shape (2,); 3 points need (3,)"),
+        ([[0.5], [0.5], [0.5]], "weights have shape (3, 1); 3 points need (3,)"),
+        ([0.5, np.nan, np.inf], "NaN or infinite at the points number [1, 2]"),
+    ],
+)
+def test_weights(call, weights, said):
+    with pytest.raises(ValueError, match=re.escape(said)):
+        call(weights)
+
+
+def test_weights_of_prefixes():
+    with pytest.raises(ValueError, match=r"weights have shape \(2, 2\); 3 points need \(m, 3\)"):
+        mmd2_of_prefixes(EMBEDDING, HERE, np.eye(2))
+    with pytest.raises(ValueError, match="weights hold NaN or infinity, first in row 1"):
+        mmd2_of_prefixes(EMBEDDING, HERE, [THIRDS, THIRDS * np.nan])
+
+
+def test_no_points():
+    with pytest.raises(ValueError, match="there are no points"):
+        conditioning(EMBEDDING, HERE[:0], [])
+    assert mmd(EMBEDDING, HERE[:0], []) == np.sqrt(EMBEDDING.prior_variance)
+
+
+@pytest.mark.parametrize(
+    "target", [NORMAL, Uniform([0.0], [1.0]), Empirical(HERE), Candidates(size=5)]
+)
+def test_draws_need_a_seed(target):
+    def draw(n, rng):
+        if isinstance(target, Candidates):
+            return target.draw(NORMAL, rng)
+        return target.sample(n, rng)
+
+    with pytest.raises(TypeError, match="rng is None, and the result could not be made again"):
+        draw(5, None)
+    np.testing.assert_array_equal(draw(5, 3), draw(np.int64(5), np.random.default_rng(3)))
+
+
+@pytest.mark.parametrize("value", [2.5, "3", None, [1], np.array([1, 2])])
+def test_what_is_no_whole_number(value):
+    with pytest.raises(TypeError, match=r"n is .*; it must be a whole number"):
+        checked_count(value, "n")
+
+
+def test_counts_and_numbers_of_every_type():
+    assert checked_count(np.array(3), "n") == checked_count(np.uint8(3), "n") == 3
+    for value in (0.5, np.float32(0.5), np.array(0.5)):
+        assert checked_number(value, "x") == 0.5
+        assert type(checked_number(value, "x")) is float
+    with pytest.raises(ValueError, match="n is 2; it must be at least 3"):
+        checked_count(2, "n", 3)
+    for value in (True, "1", None, [1.0], np.array([1.0]), 1j):
+        with pytest.raises(TypeError, match="it must be a number"):
+            checked_number(value, "x")
+    with pytest.raises(TypeError, match="rng is None"):
+        checked_rng(None)
+
+
+def test_what_a_float_array_holds_is_not_copied():
+    assert checked_points(HERE) is HERE
+    assert checked_points(HERE.tolist(), 2).tolist() == HERE.tolist()
+    assert checked_points(np.empty((0, 2)), 2).shape == (0, 2)
+
+
+@pytest.mark.parametrize(
+    "build, said",
+    [
+        (lambda: ExponentiatedQuadratic(1e-60), "lengthscale is 1e-60, not from 1e-50 to 1e50"),
+        (lambda: Matern([1.0, 1e60]), "not from 1e-50 to 1e50; change the unit of length"),
+        (lambda: ExponentiatedQuadratic(covariance=np.eye(2) * 1e-120), "standard deviations not"),
+        (lambda: GaussianMixture([1], [[0]], [[[1e120]]]), "component 0 has standard deviations"),
+        (lambda: GaussianMixture([1], [[1e60]], [[[1.0]]]), "means hold .* in row 0, above 1e50"),
+        (lambda: Uniform([0.0], [1e60]), "an end beyond 1e50"),
+        (lambda: Uniform([0.0], [1e-60]), "thinner than 1e-50"),
+        (lambda: Empirical([[1.0], [1e60]]), "points hold .* in row 1, above 1e50"),
+        (lambda: 1e-200 * Matern(1.0), "the factor is 1e-200; it must be from 1e-100 to 1e"),
+        (lambda: Matern(1e-40, scale="density")([[0, 0, 0]], [[0, 0, 0]]), 'use scale="unit"'),
+        (lambda: Matern(1e40, scale="density").diagonal([[0] * 8]), "has height 0, out of the"),
+    ],
+)
+def test_lengths_and_heights_that_float64_cannot_square(build, said):
+    with pytest.raises(ValueError, match=said):
+        build()
