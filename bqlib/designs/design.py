@@ -9,6 +9,7 @@ import numpy as np
 from bqlib.candidates import Candidates
 from bqlib.embeddings import Embedding, embed
 from bqlib.posterior import integral
+from bqlib.targets import Product, Uniform
 from bqlib.weights import first_occurrence
 
 
@@ -171,3 +172,14 @@ def checked_request(target, kernel, n, rng, candidates, initial):
     if n - len(initial) > len(pool):
         raise ValueError(f"n is {n}, more than {len(initial)} initial and {len(pool)} candidates")
     return Request(embedding, n, initial, pool, None, rng)
+
+
+def support(target):
+    """Lower and upper ends of the box that holds the target, infinite where it has none."""
+    match target:
+        case Uniform():
+            return target.lower, target.upper
+        case Product():
+            lower, upper = zip(*(support(block) for block in target.blocks), strict=True)
+            return np.concatenate(lower), np.concatenate(upper)
+    return np.full(target.dim, -np.inf), np.full(target.dim, np.inf)

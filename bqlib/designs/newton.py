@@ -15,16 +15,16 @@ from bqlib.weights import PIVOT_TOLERANCE, bq
 def newton_greedy(request, choose, refine=None):
     """Pick points one by one from the candidates.
 
-    A candidate whose power is at most 1e-12 of the largest k(x, x) is spent: float64 cannot tell
-    it from the points picked. The design ends where all candidates are spent, or where the rule
-    finds none that brings anything.
+    The design ends where the candidate that the rule chooses has a power of at most 1e-12 of the
+    largest k(x, x): float64 cannot tell it from the points picked, and what the rule compares has
+    become noise. It also ends where the rule finds none that brings anything.
 
     Parameters
     ----------
     request : Request
     choose : callable
         (residual (M,), power (M,)) to the index of a candidate, or None for none. Both are zero
-        where a candidate is spent.
+        where no power is left.
     refine : callable, optional
         (interpolant, pool (M, d), residual, power) to a point (d,) of positive power that is
         picked in place of the chosen candidate.
@@ -51,11 +51,12 @@ def newton_greedy(request, choose, refine=None):
             interpolant.add(x, column, residual, power)
     for step in range(len(initial), n):
         candidates.look(interpolant)
-        spent = candidates.power <= PIVOT_TOLERANCE * candidates.height
-        candidates.residual[spent] = candidates.power[spent] = 0.0
-        i = None if spent.all() else choose(candidates.residual, candidates.power)
-        if i is None:
-            return Design(embedding, points[:step], bq, stop_reason(step, spent.all()))
+        used = candidates.power <= 0
+        candidates.residual[used] = candidates.power[used] = 0.0
+        i = None if used.all() else choose(candidates.residual, candidates.power)
+        spent = i is not None and candidates.power[i] <= PIVOT_TOLERANCE * candidates.height
+        if i is None or spent:
+            return Design(embedding, points[:step], bq, stop_reason(step, spent or used.all()))
         if refine is None:
             x, column = candidates.pool[i], candidates.basis[: interpolant.rank, i].copy()
             residual, power = candidates.residual[i], candidates.power[i]
@@ -122,6 +123,16 @@ class Interpolant:
         residual = self.embedding.kernel_mean(x) - self.projections @ columns
         return residual, self.embedding.kernel.diagonal(x) - np.square(columns).sum(axis=0)
 
+    def gradients(self, x, columns):
+        """Gradients of residual and power at x (m, d) from its `columns`, each (m, d)."""
+        kernel = self.embedding.kernel
+        slopes = kernel.gradient(x, self.points)
+        own = np.einsum("iid->id", kernel.gradient(x, x))  # half the gradient of k(x, x)
+        solved = solve_triangular(self.factor, columns, lower=True, trans="T")
+        residual = self.embedding.kernel_mean_gradient(x)
+        residual = residual - np.einsum("ijd,j->id", slopes, self.weights)
+        return residual, 2 * (own - np.einsum("ijd,ji->id", slopes, solved))
+
     def at(self, x):
         """Column (rank,), residual and power at one point x (d,)."""
         columns = self.columns(x[None])
@@ -183,10 +194,10 @@ class _FreshPools:
 
 
 def stop_reason(n, spent):
-    """Why a greedy design ends at n points: all candidates spent, or none of use."""
+    """Why a greedy design ends at n points: the next candidate is spent, or none is of use."""
     if spent:
         return (
-            f"design stops at n = {n}: the pivot of every further candidate is below "
-            f"{PIVOT_TOLERANCE:g} of the kernel's height"
+            f"design stops at n = {n}: the next pivot is below {PIVOT_TOLERANCE:g} of the kernel's "
+            "height"
         )
     return f"design stops at n = {n}: no further candidate lowers the MMD"

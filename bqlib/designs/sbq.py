@@ -1,13 +1,24 @@
 """Sequential Bayesian quadrature."""
 
 import numpy as np
+from scipy.optimize import Bounds, minimize
 
 from bqlib.candidates import Candidates
-from bqlib.designs.design import checked_request
+from bqlib.designs.design import checked_request, support
 from bqlib.designs.newton import best, newton_greedy
+from bqlib.weights import PIVOT_TOLERANCE
 
 
-def sbq(target, kernel, n, *, rng, candidates=Candidates(), initial=None):  # noqa: B008
+def sbq(
+    target,
+    kernel,
+    n,
+    *,
+    rng,
+    candidates=Candidates(),  # noqa: B008
+    initial=None,
+    refine=0,
+):
     """Sequential Bayesian quadrature: each point lowers the posterior variance the most.
 
     Parameters
@@ -21,6 +32,9 @@ def sbq(target, kernel, n, *, rng, candidates=Candidates(), initial=None):  # no
         How to draw the pool, or the pool itself.
     initial : array_like, shape (m, d), optional
         Points to start from; they count among the n.
+    refine : int
+        From how many of the best candidates of each step to climb to a point off the pool, which
+        is then picked. 0: pick candidates. Within the box, where the target has one.
 
     Returns
     -------
@@ -36,7 +50,8 @@ def sbq(target, kernel, n, *, rng, candidates=Candidates(), initial=None):  # no
     Notes
     -----
     Picks the candidate with the largest residual^2 / power, the decrement of MMD^2. O(M n) time
-    a step, O(M n) memory; O(M n^2) time a step with fresh candidates.
+    a step, O(M n) memory; O(M n^2) time a step with fresh candidates. Refining
+    adds some 10 to 50 evaluations of O(refine n^2) a step.
 
     References
     ----------
@@ -45,10 +60,55 @@ def sbq(target, kernel, n, *, rng, candidates=Candidates(), initial=None):  # no
     """
 
     request = checked_request(target, kernel, n, rng, candidates, initial)
-    return newton_greedy(request, lambda residual, power: best(decrement(residual, power)))
+    if refine < 0:
+        raise ValueError(f"refine is {refine}; it must be 0 or more")
+
+    def climb(interpolant, pool, residual, power):
+        best_first = np.argsort(decrement(residual, power))[::-1]
+        return _climb(interpolant, pool[best_first[:refine]])
+
+    return newton_greedy(
+        request, lambda residual, power: best(decrement(residual, power)), climb if refine else None
+    )
 
 
 def decrement(residual, power):
     """Fall of MMD^2 that each candidate brings, zero where it is spent."""
     fall = np.zeros_like(power)
     return np.divide(residual * residual, power, out=fall, where=power > 0)
+
+
+def _climb(interpolant, starts):
+    """The point (d,) of the largest decrement of those reached by L-BFGS from starts (m, d).
+
+    All climbs are one problem, the sum of their decrements: it is separable, and so one call to
+    the kernel serves all. A floor under the power keeps it smooth at the points picked.
+    """
+    target = interpolant.embedding.target
+    height = interpolant.embedding.kernel.diagonal(starts).max()
+    floor = PIVOT_TOLERANCE * height
+
+    def falls(x):
+        columns = interpolant.columns(x)
+        residual, power = interpolant.residual_and_power(x, columns)
+        return columns, residual, np.maximum(power, 0.0) + floor
+
+    _, residual, power = falls(starts)
+    scale = (residual**2 / power).max()
+
+    def objective(flat):
+        x = flat.reshape(starts.shape)
+        columns, residual, power = falls(x)
+        residual_slope, power_slope = interpolant.gradients(x, columns)
+        ratio = residual / power
+        slope = 2 * ratio[:, None] * residual_slope - np.square(ratio)[:, None] * power_slope
+        return -(ratio @ residual) / scale, -slope.ravel() / scale
+
+    lower, upper = (np.tile(end, len(starts)) for end in support(target))
+    found = minimize(
+        objective, starts.ravel(), jac=True, method="L-BFGS-B", bounds=Bounds(lower, upper)
+    )
+    points = np.concatenate([starts, found.x.reshape(starts.shape)])
+    residual, power = interpolant.residual_and_power(points, interpolant.columns(points))
+    power[power <= floor] = 0.0
+    return points[np.argmax(decrement(residual, power))]

@@ -1,0 +1,92 @@
+"""Sobol points, mapped to the target."""
+
+import numpy as np
+from scipy.special import ndtri
+from scipy.stats import qmc
+
+from bqlib.designs.design import Design, checked_request
+from bqlib.targets import GaussianMixture, Product, Uniform
+from bqlib.weights import uniform
+
+BITS = 30  # of each coordinate in [0, 1)
+
+
+def sobol(target, kernel, n, *, rng, candidates=None, initial=None):
+    """Scrambled Sobol points mapped to the target, with equal weights: quasi-Monte Carlo.
+
+    The coordinates of a Gaussian go through the normal quantile and the Cholesky factor of the
+    covariance; in a mixture one more coordinate picks the component. Those of a box are scaled.
+    The blocks of a product have coordinates of their own.
+
+    Parameters
+    ----------
+    target, kernel
+        The pair. The target is a GaussianMixture, a Uniform or a Product of these. The points do
+        not depend on the kernel.
+    n : int
+        Number of points.
+    rng : numpy.random.Generator or int
+        Scrambles the sequence.
+    candidates : optional
+        Not used: there so that every design is called in one way.
+    initial : array_like, shape (m, d), optional
+        Points to take the place of the first m.
+
+    Returns
+    -------
+    Design
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is wrong, or the target has no such map.
+
+    Notes
+    -----
+    O(n d log n) time. Each point alone has the target's distribution.
+
+    References
+    ----------
+    Owen, "Scrambling Sobol' and Niederreiter-Xing points", 1998; Dick and Pillichshammer, "Digital
+    Nets and Sequences", 2010.
+    """
+    request = checked_request(target, kernel, n, rng, np.zeros((n, target.dim)), initial)
+    engine = qmc.Sobol(_cube_dim(target), bits=BITS, rng=request.rng)
+    # A whole power of two, as the engine advises; the middle of each bin, as 0 has no quantile.
+    cube = engine.random_base2(max(n - 1, 1).bit_length())[:n] + 0.5 ** (BITS + 1)
+    points = np.concatenate([request.initial, _from_cube(target, cube)[len(request.initial) :]])
+    return Design(request.embedding, points, uniform)
+
+
+def _cube_dim(target):
+    """How many coordinates of the unit cube make one point."""
+    match target:
+        case Uniform():
+            return target.dim
+        case GaussianMixture():
+            return target.dim + (len(target.weights) > 1)
+        case Product():
+            return sum(_cube_dim(block) for block in target.blocks)
+    raise TypeError(
+        f"sobol has no map from the cube to {type(target).__name__}; it has one to "
+        "GaussianMixture, Uniform and Product of these"
+    )
+
+
+def _from_cube(target, cube):
+    """Points of the open unit cube to points of the target, (n, cube dim) to (n, d)."""
+    match target:
+        case Uniform():
+            return target.lower + (target.upper - target.lower) * cube
+        case GaussianMixture():
+            component = np.zeros(len(cube), dtype=int)
+            if len(target.weights) > 1:
+                cumulated = np.cumsum(target.weights)
+                component = np.searchsorted(cumulated, cube[:, 0] * cumulated[-1], side="right")
+            factors = np.linalg.cholesky(target.covariances)[component]
+            normal = ndtri(cube[:, -target.dim :])
+            return target.means[component] + np.einsum("nij,nj->ni", factors, normal)
+        case Product():
+            ends = np.cumsum([_cube_dim(block) for block in target.blocks])
+            parts = zip(target.blocks, np.split(cube, ends[:-1], axis=1), strict=True)
+            return np.concatenate([_from_cube(block, part) for block, part in parts], axis=1)
