@@ -6,11 +6,13 @@ from itertools import product
 import numpy as np
 import xarray as xr
 
-from bqlib import published
+from bqlib import published, registry
 from bqlib import rates as numerics
 from bqlib.embeddings import embed
-from bqlib.experiment import build_kernel, build_target
+from bqlib.experiment import build_integrand, build_kernel, build_target
+from bqlib.integrands import of_model
 from bqlib.schema import COORDINATES, FAILED, MISSING, OK, SWEEP_DIMS
+from bqlib.streams import stream
 
 LEVEL = 0.05  # of the test for faster than 1/n
 OCTAVES = ("first", "last")
@@ -25,13 +27,34 @@ def papers_cell(dataset):
     dict or None
         Labels for ``dataset.sel``; None where the sweep has no such cell.
     """
-    kernels = json.loads(dataset.attrs["config"])["kernels"]
-    for target, kernel, lengthscale in product(
-        dataset["target"].values, dataset["kernel"].values, dataset["lengthscale"].values
-    ):
-        if published.is_the_papers(target, kernels[kernel], float(lengthscale)):
-            return {"target": target, "kernel": kernel, "lengthscale": float(lengthscale)}
-    return None
+    return next((cell for cell in _cells(dataset) if is_the_papers(dataset, cell)), None)
+
+
+def _cells(dataset):
+    dims = SWEEP_DIMS[:3]
+    for labels in product(*(dataset[dim].values.tolist() for dim in dims)):
+        yield dict(zip(dims, labels, strict=True))
+
+
+def is_the_papers(dataset, cell):
+    """Whether a cell has the settings of the curves of Huszar and Duvenaud (2012).
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        As :func:`bqlib.open_results` gives it.
+    cell : dict
+        Its labels of at least target, kernel and length-scale.
+    """
+    kernel = json.loads(dataset.attrs["config"])["kernels"][cell["kernel"]]
+    return published.is_the_papers(cell["target"], kernel, float(cell["lengthscale"]))
+
+
+def integrands_of(dataset, *, within):
+    """Labels of the integrands of a sweep that lie in the kernel's space, or of all others."""
+    contents = json.loads(dataset.attrs["config"])["integrands"]
+    labels = dataset["integrand"].values.tolist() if contents else []
+    return of_model({label: contents[label] for label in labels}, within=within)
 
 
 def embedding_of(dataset, cell):
@@ -96,6 +119,113 @@ def rates(dataset, windows=None):
                 for name, value in _fit(curves, first, last).items():
                     result[name][place] = value
     return result
+
+
+def function_errors(dataset, functions=10, seed=0):
+    """Errors of single functions of the kernel's space, computed anew from the stored points.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        As :func:`bqlib.open_results` gives it, of a sweep with integrands of the kernel's space.
+    functions : int
+        How many of the functions, from the first on.
+    seed : int
+
+    Returns
+    -------
+    xarray.Dataset
+        Over algorithm, function and n, of one cell: that of Huszar and Duvenaud (2012) where the
+        sweep has it, and the first otherwise. ``error`` is the absolute error of a function over
+        its norm, and ``mmd``, over algorithm and n, its bound.
+
+    Notes
+    -----
+    O(n^3) for each algorithm.
+    """
+    config = json.loads(dataset.attrs["config"])
+    cell = papers_cell(dataset) or next(_cells(dataset))
+    label, *_ = integrands_of(dataset, within=True)
+    embedding = embedding_of(dataset, cell)
+    family, parameters = build_integrand(config["integrands"][label])
+    drawn = family(embedding, stream(f"integrand/{family.__name__}", seed), **parameters)
+    rules = {a["name"]: registry.find("weights", a["weights"]) for a in config["algorithms"]}
+    runs = dataset[["mmd", "points"]].sel(cell | {"seed": seed}).compute()
+    size = min(functions, len(drawn.integrals))
+    errors = np.full((runs.sizes["algorithm"], size, runs.sizes["n"]), np.nan)
+    for i, algorithm in enumerate(runs["algorithm"].values):
+        points = runs["points"].sel(algorithm=algorithm).values[:, : embedding.target.dim]
+        points = points[~np.isnan(points).any(axis=1)]
+        if len(points):
+            matrix = rules[algorithm](embedding, points).matrix
+            every = drawn.errors(points[: len(matrix)], matrix) / drawn.norms
+            errors[i, :, : len(matrix)] = every[:, :size].T
+    about = _about("absolute error over the norm of the function", "1")
+    return xr.Dataset(
+        {"error": (("algorithm", "function", "n"), errors, about), "mmd": runs["mmd"]},
+        {"function": np.arange(size), "integrand": np.array(label, dtype=object)},
+        {"title": "Errors of single functions", "config": dataset.attrs["config"]},
+    )
+
+
+# Published quantity to our variable and the first n compared: one point is all shrinkage.
+_COMPARED = {"mmd": ("mmd", 2), "weight_sum": ("weight_sum", 5), "within_model": ("error", 1)}
+
+
+def against_published(dataset):
+    """How far the curves of a sweep are from those of Huszar and Duvenaud (2012).
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        As :func:`bqlib.open_results` gives it.
+
+    Returns
+    -------
+    xarray.Dataset
+        Over quantity and algorithm, NaN where nothing is published or the sweep has it not.
+        Compared are the geometric mean over seeds and the published curve, at every n of the
+        latter: ``rms_log_difference``, and ``ratio``, ours over theirs where it is farthest from
+        one, which is at ``ratio_n``. Errors within the model have the published n made larger by
+        29.
+
+    Raises
+    ------
+    ValueError
+        If no cell of the sweep has their settings.
+    """
+    cell = papers_cell(dataset)
+    if cell is None:
+        raise ValueError("no cell of this sweep has the settings of the published curves")
+    within = integrands_of(dataset, within=True)
+    about = {
+        "rms_log_difference": _about("root mean square of log(ours / published)", "1"),
+        "ratio": _about("ours / published where it is farthest from one", "1"),
+        "ratio_n": _about("number of points where that is", "1"),
+    }
+    names = list(dataset["algorithm"].values)
+    values = np.full((len(about), len(_COMPARED), len(names)), np.nan)
+    for q, (quantity, (name, first)) in enumerate(_COMPARED.items()):
+        if name == "error" and not within:
+            continue
+        ours = dataset[name].sel(cell).where(dataset["status"].sel(cell) == OK)
+        if name == "error":
+            ours = ours.sel(integrand=within[0])
+        means = np.exp(np.log(ours).mean("seed")).transpose("algorithm", "n").values
+        for algorithm, (n, theirs) in published.curves(quantity).items():
+            inside = (n >= first) & (n <= dataset.sizes["n"])
+            if algorithm in names and inside.any():
+                a = names.index(algorithm)
+                n = n[inside]
+                logs = np.log(means[a, n - 1] / theirs[inside])
+                worst = np.argmax(np.abs(logs))
+                values[:, q, a] = np.sqrt(np.mean(logs**2)), np.exp(logs[worst]), n[worst]
+    dims = ("quantity", "algorithm")
+    return xr.Dataset(
+        {name: (dims, part, about[name]) for name, part in zip(about, values, strict=True)},
+        {"quantity": list(_COMPARED), "algorithm": names},
+        {"title": "Ours beside the published curves", "config": dataset.attrs["config"]},
+    )
 
 
 def _fit(curves, first, last):

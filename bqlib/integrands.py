@@ -40,6 +40,23 @@ class Integrands:
         return np.abs(matrix @ self.evaluate(points) - self.integrals)
 
 
+def of_model(contents, *, within):
+    """Labels of the integrands whose functions lie in the kernel's space, or of all others.
+
+    Parameters
+    ----------
+    contents : dict
+        Label to family and parameters, as a sweep holds them.
+    within : bool
+
+    Examples
+    --------
+    >>> of_model({"a": {"family": "rkhs_ball"}, "b": {"family": "rough_bumps"}}, within=False)
+    ['b']
+    """
+    return [name for name, c in contents.items() if (c["family"] in WITHIN_MODEL) == within]
+
+
 def rkhs_ball(
     embedding, rng, *, functions: int = 250, terms: int = 10, centre_variance: float | None = None
 ):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bqlib import run, timings
 from bqlib.experiment import Cell, SweepError, load, piece_name
+from bqlib.integrands import of_model
 from bqlib.published import is_the_papers
 
 # Snakemake writes its interpreter into the commands of scripts without quotes. Where the path needs
@@ -45,6 +46,12 @@ def digest_of(wildcards):
 
 # The datasets that each figure is drawn from.
 FIGURES = {"mmd": ["curves"], "slopes": ["curves"]}
+if any(algorithm.weights == "bq" for algorithm in EXPERIMENT.algorithms):
+    FIGURES["weight_sum"] = ["curves"]
+if of_model(EXPERIMENT.integrands, within=True):
+    FIGURES |= {"within_model": ["curves"], "error_bound": ["curves", "function_errors"]}
+if of_model(EXPERIMENT.integrands, within=False):
+    FIGURES["out_of_model"] = ["curves"]
 
 # Those of the paper itself need its settings.
 if {"sbq", "herding"} <= {algorithm.name for algorithm in EXPERIMENT.algorithms} and any(

@@ -1,4 +1,4 @@
-# The dataset of all curves, and the rates fitted to them.
+# The dataset of all curves, and what is computed from it.
 
 
 rule gather:
@@ -30,3 +30,16 @@ rule rates:
         f"{RESULTS}/benchmarks/rates.tsv"
     script:
         "../scripts/rates.py"
+
+
+rule function_errors:
+    input:
+        rules.gather.output,
+    output:
+        f"{RESULTS}/function_errors.zarr/zarr.json",
+    log:
+        f"{RESULTS}/logs/function_errors.log",
+    benchmark:
+        f"{RESULTS}/benchmarks/function_errors.tsv"
+    script:
+        "../scripts/function_errors.py"

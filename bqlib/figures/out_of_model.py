@@ -1,0 +1,103 @@
+"""Errors on functions outside the kernel's space, against n, beside the size of the weights."""
+
+import json
+
+import numpy as np
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+from bqlib import published
+from bqlib.analysis import integrands_of, is_the_papers
+from bqlib.figures import panels, style
+
+
+def out_of_model(dataset):
+    """Mean absolute error over functions outside the model, a row for each cell.
+
+    A row has a panel for each family of functions, and one for the sum of the absolute weights:
+    the more the weights cancel, the more an estimate suffers from what the kernel does not
+    expect. Lines and bands are those of :func:`bqlib.figures.mmd.mmd`. Where a row has the
+    settings of Huszar and Duvenaud (2012), the shapes of their curves are drawn behind ours: how
+    they drew their functions is not published, so their errors are scaled to ours, all by one
+    factor, and their n made larger by 29, as within the model.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        As :func:`bqlib.open_results` gives it, of a sweep with integrands outside the space.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    contents = json.loads(dataset.attrs["config"])["integrands"]
+    integrands = integrands_of(dataset, within=False)
+    dataset = dataset[["error", "weight_l1", "status"]].sel(integrand=integrands).compute()
+    styles = style.line_styles(list(dataset["algorithm"].values))
+    pairs = panels.pairs(dataset)
+    rows = [
+        (name, pair | {"lengthscale": lengthscale})
+        for name, pair in pairs.items()
+        for lengthscale in dataset["lengthscale"].values
+    ]
+    columns = len(integrands) + 1
+    sentences = []
+    with rc_context(style.RC):
+        figure = Figure(
+            figsize=(max(style.WIDTH, 3 * columns), 3.4 * len(rows) + 1), layout="constrained"
+        )
+        grid = figure.subplots(len(rows), columns, sharex=True, squeeze=False)
+        for row, (pair, cell) in zip(grid, rows, strict=True):
+            name = f"length-scale {cell['lengthscale']:g}"
+            if len(pairs) > 1:
+                name = f"{pair}\n{name}"
+            for axes, integrand in zip(row, integrands, strict=False):
+                axes.set_title(f"{name}\n{_described(integrand, contents[integrand])}")
+                axes.sharey(row[0])
+                selected = cell | {"integrand": integrand}
+                medians, _ = panels.draw_curves(axes, dataset, "error", selected, styles)
+                axes.set_yscale("log")
+                if is_the_papers(dataset, cell) and medians:
+                    sentences = _draw_published(axes, styles, medians)
+            row[0].set_ylabel("mean absolute error")
+            row[-1].set_title(f"{name}\nweights")
+            row[-1].set_ylabel("sum of absolute weights")
+            _, notes = panels.draw_curves(row[-1], dataset, "weight_l1", cell, styles)
+            row[-1].set_yscale("log")
+            panels.write(row[-1], notes, panels.LETTERS[3], "upper left")
+        panels.label_outside(grid)
+        panels.legend(figure, styles, dataset.sizes["seed"], *sentences)
+    return figure
+
+
+def _described(label, content):
+    label = label.replace("_", " ")
+    if content["family"] == "rough_bumps":
+        return f"{label}: widths {content['narrowest']:g} to {content['widest']:g}"
+    return label
+
+
+def _draw_published(axes, styles, medians):
+    """Draw the published curves in one scale, that which is nearest to ours over all of them."""
+    curves = {
+        name: (n + published.SHIFT, value)
+        for name, (n, value) in published.curves("out_of_model").items()
+        if name in medians
+    }
+    differences = []
+    for name, (at, value) in curves.items():
+        n, ours = medians[name]
+        inside = (at >= n[0]) & (at <= n[-1])
+        nearest = np.exp(np.interp(np.log(at[inside]), np.log(n), np.log(ours)))
+        differences.append(np.log(nearest / value[inside]))
+    differences = np.concatenate([[], *differences])
+    if not len(differences):
+        return []
+    factor = np.exp(differences.mean())
+    scaled = {name: (n, factor * value) for name, (n, value) in curves.items()}
+    panels.draw_published(axes, scaled, styles, axes.get_xlim()[1])
+    return [
+        "Thin lines: published by Huszár and Duvenaud (2012), for functions of which little is "
+        f"said: with n + {published.SHIFT} in the place of n, and all\nerrors of a panel times one "
+        "factor, so that only shapes compare."
+    ]

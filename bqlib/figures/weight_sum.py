@@ -1,0 +1,85 @@
+"""The sum of BQ weights against n: how far the estimate is shrunk towards zero."""
+
+import json
+
+import numpy as np
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+from bqlib import published
+from bqlib.analysis import is_the_papers
+from bqlib.figures import panels, style
+
+
+def weight_sum(dataset):
+    """Sum of the BQ weights against n, a row for each target and kernel.
+
+    On the left, all algorithms with BQ weights at one length-scale: that of Huszar and Duvenaud
+    (2012) where the sweep has it, with their curve behind ours, and the first otherwise. On the
+    right, at all length-scales of the sweep. Lines and bands are those of
+    :func:`bqlib.figures.mmd.mmd`.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        As :func:`bqlib.open_results` gives it, of a sweep with BQ weights.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    algorithms = json.loads(dataset.attrs["config"])["algorithms"]
+    names = [algorithm["name"] for algorithm in algorithms if algorithm["weights"] == "bq"]
+    dataset = dataset[["weight_sum", "status"]].sel(algorithm=names).compute()
+    styles = style.line_styles(names)
+    rows = panels.pairs(dataset)
+    sentences = []
+    with rc_context(style.RC):
+        figure = Figure(figsize=(style.WIDTH, 3.9 * len(rows) + 0.9), layout="constrained")
+        grid = figure.subplots(len(rows), 2, sharex=True, sharey=True, squeeze=False)
+        for (left, right), (name, pair) in zip(grid, rows.items(), strict=True):
+            cells = [pair | {"lengthscale": scale} for scale in dataset["lengthscale"].values]
+            chosen = next((c for c in cells if is_the_papers(dataset, c)), cells[0])
+            titles = [
+                f"length-scale {chosen['lengthscale']:g}",
+                "all length-scales, named on their curves",
+            ]
+            for axes, title in zip((left, right), titles, strict=True):
+                axes.set_title(f"{name}\n{title}" if len(rows) > 1 else title)
+                axes.axhline(1, color="#808080", linewidth=0.9, linestyle=(0, (1, 2)), zorder=1)
+            left.annotate(
+                "equal weights", (1, 1), xytext=(4, 3), textcoords="offset points",
+                color="#555555", fontsize=8.5,
+            )  # fmt: skip
+            if is_the_papers(dataset, chosen):
+                curves = published.curves("weight_sum")
+                panels.draw_published(
+                    left, curves, styles, dataset["n"].values[-1], linestyle="none", marker="+",
+                    color="#CC79A7", markersize=8, markeredgewidth=1.6, zorder=4,
+                )  # fmt: skip
+                sentences = [
+                    "Crosses: published by Huszár and Duvenaud (2012), on points of herding."
+                ]
+            _, notes = panels.draw_curves(left, dataset, "weight_sum", chosen, styles)
+            panels.write(left, notes, panels.LETTERS[2])
+            notes = []
+            for cell in cells:
+                medians, more = panels.draw_curves(right, dataset, "weight_sum", cell, styles)
+                notes += [f"length-scale {cell['lengthscale']:g}, {note}" for note in more]
+                if medians:
+                    _name(right, cell["lengthscale"], *list(medians.values())[-1])
+            panels.write(right, notes, panels.LETTERS[2], "lower right")
+            left.set_ylabel("sum of the weights")
+            left.set_ylim(bottom=0)
+        panels.label_outside(grid)
+        panels.legend(figure, styles, dataset.sizes["seed"], *sentences)
+    return figure
+
+
+def _name(axes, lengthscale, n, median):
+    """Write the length-scale on its curve: halfway up, or at its end."""
+    at = np.argmax(median >= 0.5) if median.max() >= 0.5 else -1
+    axes.annotate(
+        f"{lengthscale:g}", (n[at], median[at]), ha="center", va="center", fontsize=9,
+        fontweight="bold", bbox={"facecolor": "white", "linewidth": 0, "pad": 1.5}, gid="name",
+    )  # fmt: skip

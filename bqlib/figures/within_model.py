@@ -1,0 +1,60 @@
+"""Errors on functions of the kernel's own space, against n."""
+
+from matplotlib import rc_context
+
+from bqlib import published
+from bqlib.analysis import integrands_of, is_the_papers
+from bqlib.figures import panels, style
+
+
+def within_model(dataset):
+    """Mean absolute error over functions within the model, a panel for each length-scale.
+
+    Lines and bands are those of :func:`bqlib.figures.mmd.mmd`. Where a panel has the settings of
+    Huszar and Duvenaud (2012), their curves are drawn behind ours twice: as printed, and with
+    their n made larger by 29, where they meet ours.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        As :func:`bqlib.open_results` gives it, of a sweep with integrands of the kernel's space.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    integrands = integrands_of(dataset, within=True)
+    dataset = dataset[["error", "status"]].sel(integrand=integrands).compute()
+    n = dataset["n"].values
+    styles = style.line_styles(list(dataset["algorithm"].values))
+    more = {"integrand": integrands} if len(integrands) > 1 else {}
+    sentences = []
+    with rc_context(style.RC):
+        figure, cells, letters = panels.grid(
+            panels.pairs(dataset, **more), dataset["lengthscale"].values, "mean absolute error",
+            columns={1: 1, 2: 2, 3: 2, 4: 2},
+        )  # fmt: skip
+        for axes, cell in cells:
+            cell = {"integrand": integrands[0]} | cell
+            if is_the_papers(dataset, cell):
+                sentences = _draw_published(axes, styles, n[-1])
+            medians, notes = panels.draw_curves(axes, dataset, "error", cell, styles)
+            axes.set_yscale("log")
+            if medians:
+                panels.draw_guides(axes, n, max(median[0] for _, median in medians.values()))
+            panels.write(axes, notes, letters)
+        panels.legend(figure, styles, dataset.sizes["seed"], *sentences)
+    return figure
+
+
+def _draw_published(axes, styles, largest):
+    curves = published.curves("within_model")
+    printed = {name: (n - published.SHIFT, value) for name, (n, value) in curves.items()}
+    panels.draw_published(axes, curves, styles, largest)
+    panels.draw_published(
+        axes, printed, styles, largest, kind="printed", color="#909090", linestyle="--"
+    )
+    return [
+        "Thin lines: published by Huszár and Duvenaud (2012), dashed as printed, "
+        f"solid with n + {published.SHIFT} in the place of n."
+    ]
