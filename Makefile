@@ -1,7 +1,7 @@
 # `make run` and `make test` are all that a fresh clone needs; each sets up .venv first.
 
 .DEFAULT_GOAL := help
-.PHONY: run resume test lint setup lock clean help
+.PHONY: run paper resume test lint setup lock clean help
 
 CONFIG ?= config/config.yaml
 PROFILE ?= profiles/local
@@ -16,6 +16,9 @@ run: setup ## run the sweep in CONFIG on the machines in PROFILE
 	@$(IN_VENV) python tools/runs.py --unless-killed
 	@$(IN_VENV) python -m bqlib validate --shelf config/targets "$(CONFIG)"
 	@$(SNAKEMAKE) $(ARGS)
+
+paper: CONFIG = config/paper.yaml
+paper: run ## run the whole paper, with 20 seeds
 
 resume: setup ## continue a run that was killed
 	@$(IN_VENV) python tools/runs.py --unless-alive
