@@ -89,17 +89,17 @@ def block_sbq(
         while True:
             i = best(decrement(residual, norms))
             if i is None:
-                return Design(embedding, points[:m], bq, stop_reason(m, not norms.any()))
+                return Design(embedding, points[:m], bq, stop_reason(m, np.isinf(norms).all()))
             column = interpolant.columns(pool[i : i + 1])[:, 0]
             power = norms[i] - column @ column
             if power > PIVOT_TOLERANCE * height:
                 break
-            norms[i] = 0.0  # it is spent
+            norms[i] = np.inf  # it is spent
         points[m] = pool[i]
         row = kernel(pool[i : i + 1], pool)[0]
         residual -= residual[i] / norms[i] * row
         if fixed:
             rows[interpolant.rank] = row
         interpolant.add(pool[i], column, mean[i] - interpolant.projections @ column, power)
-        norms[i] = 0.0
+        norms[i] = np.inf
     return Design(embedding, points, bq)

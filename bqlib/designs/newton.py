@@ -51,21 +51,25 @@ def newton_greedy(request, choose, refine=None):
             interpolant.add(x, column, residual, power)
     for step in range(len(initial), n):
         candidates.look(interpolant)
-        used = candidates.power <= 0
-        candidates.residual[used] = candidates.power[used] = 0.0
-        i = None if used.all() else choose(candidates.residual, candidates.power)
-        spent = i is not None and candidates.power[i] <= PIVOT_TOLERANCE * candidates.height
+        if candidates.power.min() < 0:  # by rounding
+            used = candidates.power < 0
+            candidates.residual[used] = candidates.power[used] = 0.0
+        i = choose(candidates.residual, candidates.power)
+        power = candidates.power.max() if i is None else candidates.power[i]
+        spent = power <= PIVOT_TOLERANCE * candidates.height
         if i is None or spent:
-            return Design(embedding, points[:step], bq, stop_reason(step, spent or used.all()))
+            return Design(embedding, points[:step], bq, stop_reason(step, spent))
         if refine is None:
             x, column = candidates.pool[i], candidates.basis[: interpolant.rank, i].copy()
-            residual, power = candidates.residual[i], candidates.power[i]
+            residual = candidates.residual[i]
         else:
             x = refine(interpolant, candidates.pool, candidates.residual, candidates.power)
             column, residual, power = interpolant.at(x)
         points[step] = x
         candidates.learn(interpolant, x, column, residual, power)
         interpolant.add(x, column, residual, power)
+        if refine is None:
+            candidates.residual[i] = candidates.power[i] = 0.0
     return Design(embedding, points, bq)
 
 

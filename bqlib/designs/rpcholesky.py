@@ -44,6 +44,7 @@ def rpcholesky(target, kernel, n, *, rng, candidates=Candidates(), initial=None)
     request = checked_request(target, kernel, n, rng, candidates, initial)
 
     def draw(residual, power):
-        return int(request.rng.choice(len(power), p=power / power.sum()))
+        total = power.sum()
+        return int(request.rng.choice(len(power), p=power / total)) if total > 0 else None
 
     return newton_greedy(request, draw)

@@ -73,9 +73,10 @@ def sbq(
 
 
 def decrement(residual, power):
-    """Fall of MMD^2 that each candidate brings, zero where it is spent."""
-    fall = np.zeros_like(power)
-    return np.divide(residual * residual, power, out=fall, where=power > 0)
+    """Fall of MMD^2 that each candidate brings; zero where both are zero, or the power infinite."""
+    fall = residual * residual
+    fall /= np.maximum(power, np.finfo(float).tiny)
+    return fall
 
 
 def _climb(interpolant, starts):
@@ -110,5 +111,5 @@ def _climb(interpolant, starts):
     )
     points = np.concatenate([starts, found.x.reshape(starts.shape)])
     residual, power = interpolant.residual_and_power(points, interpolant.columns(points))
-    power[power <= floor] = 0.0
+    power[power <= floor] = np.inf
     return points[np.argmax(decrement(residual, power))]
