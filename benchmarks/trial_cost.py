@@ -1,0 +1,66 @@
+"""Time and memory of one trial, as ratios within one run.
+
+A trial of SBQ cannot be faster than its own matrix-vector products, one for each point picked over
+the rows of the basis so far; herding needs none. Prints each figure beside its bound, and exits
+with 1 where one is above it. Run: python benchmarks/trial_cost.py
+"""
+
+import json
+import sys
+import time
+import tracemalloc
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from bqlib import Candidates, ExponentiatedQuadratic, GaussianMixture, herding, sbq
+from bqlib.trial import trial
+from bqlib.weights import bq, uniform
+
+M, N, RUNS = 10_000, 400, 5
+TARGET = Path(__file__).parent.parent / "config" / "targets" / "chen2010_mixture.json"
+
+
+def seconds(function):
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+def products():
+    """The matrix-vector products of one SBQ design."""
+    for n in range(N):
+        _ = row[:n] @ basis[:n]
+
+
+if __name__ == "__main__":
+    numbers = json.loads(TARGET.read_text())
+    mixture = GaussianMixture(*(numbers[key] for key in ("weights", "means", "covariances")))
+    kernel = ExponentiatedQuadratic(0.5, scale="density")
+    pool = Candidates(size=M)
+    basis, row = np.random.default_rng(0).random((N, M)), np.ones(N)
+    jobs = {
+        "products": products,
+        "sbq": lambda: trial(mixture, kernel, sbq, bq, pool, N, 0),
+        "herding": lambda: trial(mixture, kernel, herding, uniform, pool, N, 0),
+    }
+    with threadpool_limits(1):
+        for job in jobs.values():
+            job()
+        # In turn, so that a change of the machine's speed meets all alike.
+        rounds = [{name: seconds(job) for name, job in jobs.items()} for _ in range(RUNS)]
+        del basis
+        tracemalloc.start()
+        jobs["sbq"]()
+        peak = tracemalloc.get_traced_memory()[1]
+    rows = [
+        ("sbq / its products", median(r["sbq"] / r["products"] for r in rounds), 1.5),
+        ("herding / sbq", median(r["herding"] / r["sbq"] for r in rounds), 0.3),
+        ("peak memory / basis", peak / (M * N * 8), 2.0),
+    ]
+    print(*(f"{name} {median(r[name] for r in rounds):.3f} s" for name in jobs), sep=", ")
+    for name, found, bound in rows:
+        print(f"{name:22} {found:6.2f}  at most {bound:g}")
+    sys.exit(any(found > bound for _, found, bound in rows))
