@@ -404,8 +404,10 @@ def attempt(spec, seed, expected):
 
     where = socket.gethostname()
     refuse_other_versions(versions(), expected, where)
+    integrands = tuple(content["family"] for content in spec.integrands.values())
     families = spec.target["family"], spec.kernel["family"]
-    if code_fingerprint(*families, spec.design, spec.weights) != spec.fingerprint:
+    found = code_fingerprint(*families, spec.design, spec.weights, integrands)
+    if found != spec.fingerprint:
         raise ClusterError(
             f"the worker on {where} runs other code: was bqlib changed during the run? "
             "Start it again"
