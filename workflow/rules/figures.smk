@@ -1,15 +1,20 @@
-# Figures, each drawn by the function of its name in bqlib/figures.
+# The figures, each drawn by the function of its name in bqlib/figures.
 
 
-rule figure:
+rule figures:
     input:
-        lambda wildcards: [f"{RESULTS}/{name}.zarr/zarr.json" for name in FIGURES[wildcards.figure]],
+        expand(
+            f"{RESULTS}/{{dataset}}.zarr/zarr.json",
+            dataset=sorted({dataset for datasets in FIGURES.values() for dataset in datasets}),
+        ),
     output:
-        f"{RESULTS}/figures/{{figure}}.svg",
-        f"{RESULTS}/figures/{{figure}}.png",
+        expand(f"{RESULTS}/figures/{{figure}}.{{suffix}}", figure=FIGURES, suffix=["svg", "png"]),
     log:
-        f"{RESULTS}/logs/figures/{{figure}}.log",
+        f"{RESULTS}/logs/figures.log",
     benchmark:
-        f"{RESULTS}/benchmarks/figures/{{figure}}.tsv"
+        f"{RESULTS}/benchmarks/figures.tsv"
+    threads: 2
+    params:
+        figures=FIGURES,
     script:
-        "../scripts/figure.py"
+        "../scripts/figures.py"

@@ -1,0 +1,29 @@
+"""Draw all figures, each from its datasets."""
+
+if __name__ == "__main__":
+    from concurrent.futures import ProcessPoolExecutor
+    from importlib import import_module
+    from multiprocessing import get_context
+    from pathlib import Path
+
+    from bqlib.figures import save
+    from bqlib.run import logged
+    from bqlib.store import open_dataset
+
+    results = Path(snakemake.output[0]).parent.parent
+
+    def draw(name):
+        datasets = [
+            open_dataset(results / f"{made}.zarr") for made in snakemake.params.figures[name]
+        ]
+        figure = functions[name](*datasets)
+        save(figure, [results / "figures" / f"{name}.{suffix}" for suffix in ("svg", "png")])
+
+    with logged(snakemake.log[0]):
+        # Loading the libraries takes longer than drawing: they are loaded once, before the fork.
+        functions = {
+            name: getattr(import_module(f"bqlib.figures.{name}"), name)
+            for name in snakemake.params.figures
+        }
+        with ProcessPoolExecutor(snakemake.threads, mp_context=get_context("fork")) as pool:
+            list(pool.map(draw, snakemake.params.figures))
