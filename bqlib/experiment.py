@@ -7,7 +7,7 @@ names every problem with its line. config/README.md says how a sweep is written.
 import hashlib
 import inspect
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
 from itertools import product
 
@@ -96,6 +96,17 @@ class Spec:
     def build_integrands(self):
         """The (function, parameters) of each integrand, in their order."""
         return [build_integrand(content) for content in self.integrands.values()]
+
+    def code_here(self):
+        """Fingerprint of the code that the names stand for in this process."""
+        families = {content["family"] for content in self.integrands.values()}
+        return code_fingerprint(
+            self.target["family"],
+            self.kernel["family"],
+            self.design,
+            self.weights,
+            tuple(sorted(families)),
+        )
 
     @cached_property
     def digest(self):
@@ -201,15 +212,14 @@ class Experiment:
     def _specs(self):
         algorithms = {algorithm.name: algorithm for algorithm in self.algorithms}
         science = {label: _science(target) for label, target in self.targets.items()}
-        families = tuple(sorted({content["family"] for content in self.integrands.values()}))
         specs = {}
         for cell in self.cells():
             target, kernel = self.targets[cell.target], self.kernels[cell.kernel]
             design, rule = algorithms[cell.algorithm].design, algorithms[cell.algorithm].weights
-            code = code_fingerprint(target["family"], kernel["family"], design, rule, families)
             spec = Spec(
-                cell, target, kernel, design, rule, self.candidates, self.n, self.integrands, code
+                cell, target, kernel, design, rule, self.candidates, self.n, self.integrands, ""
             )
+            spec = replace(spec, fingerprint=spec.code_here())
             # A target may be a large data set: write it out once, not for each cell.
             vars(spec)["digest"] = _digest(spec, science[cell.target])
             specs[cell] = spec
@@ -268,8 +278,8 @@ def build_integrand(parameters):
 
 
 @cache
-def code_fingerprint(target_family, kernel_family, design, weights, integrands=()):
-    """Fingerprint of the code that one algorithm runs on one pair of families."""
+def code_fingerprint(target_family, kernel_family, design, weights, integrands):
+    """Fingerprint of the code that one algorithm runs on one pair of families and integrands."""
     from bqlib.fingerprint import fingerprint
     from bqlib.trial import trial
 

@@ -400,14 +400,10 @@ def attempt(spec, seed, expected):
     """
     from bqlib import trial
     from bqlib.cluster import ClusterError, memory_limited, refuse_other_versions, versions
-    from bqlib.experiment import code_fingerprint
 
     where = socket.gethostname()
     refuse_other_versions(versions(), expected, where)
-    integrands = tuple(content["family"] for content in spec.integrands.values())
-    families = spec.target["family"], spec.kernel["family"]
-    found = code_fingerprint(*families, spec.design, spec.weights, integrands)
-    if found != spec.fingerprint:
+    if spec.code_here() != spec.fingerprint:
         raise ClusterError(
             f"the worker on {where} runs other code: was bqlib changed during the run? "
             "Start it again"

@@ -863,6 +863,7 @@ def test_the_digest_changes_with_each_word_on_the_integrands(folder):
     ]
     specs = [only_spec(edited(("n: 40", f"integrands: {{{body}}}\nn: 40"))) for body in bodies]
     assert len({spec.digest for spec in specs}) == len(bodies)
+    assert all(spec.code_here() == spec.fingerprint for spec in specs)
     # Code that no integrand of the sweep uses does not count.
     assert specs[0].fingerprint == specs[2].fingerprint != specs[3].fingerprint
 
