@@ -41,6 +41,7 @@ lock: ## write requirements.lock from pyproject.toml; ARGS=--upgrade takes newer
 	@sh tools/lock.sh $(ARGS)
 
 clean: ## remove .venv and caches; results stay
+	rm -f .venv/ready
 	rm -rf .venv .pytest_cache .ruff_cache .hypothesis
 	find bqlib tests tools workflow benchmarks docs -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 

@@ -49,7 +49,9 @@ step() {
 }
 
 advise() {
-    if grep -qE 'No space left on device|Disk quota exceeded' "$log"; then
+    # On a full disk the log may be empty: try to write.
+    if grep -qE 'No space left on device|Disk quota exceeded' "$log" ||
+        ! head -c 100000 /dev/zero >.venv/probe 2>/dev/null; then
         stop "the disk is full." "About 1 GB is needed here, and 0.5 GB for a while in \$TMPDIR or /tmp." \
             "Free some, or point TMPDIR elsewhere, and run the same command again."
     elif grep -q 'DO NOT MATCH THE HASHES' "$log"; then
@@ -87,7 +89,7 @@ install="install --retries ${PIP_RETRIES:-2} --no-compile --no-deps --require-ha
 packages() { .venv/bin/python -m pip $install --requirement requirements.lock; }
 project() { .venv/bin/python -m pip install --no-deps --no-build-isolation --editable .; }
 
-# On all cores, and without the packages' own tests, this takes a third of the time pip would.
+# On all cores, which pip's own compiling does not use, and without the packages' tests.
 bytecode() { .venv/bin/python -m compileall -q -j 0 -x '/tests?/' .venv/lib || true; }
 
 # Two set-ups at once would build over each other.
@@ -116,7 +118,7 @@ if [ -e .venv ] || [ -L .venv ]; then
     else
         say "Removing .venv: its set-up was cut short."
     fi
-    rm -rf .venv
+    rm -f .venv/ready && rm -rf .venv
 fi
 say "Setting up .venv with Python $found and the packages in requirements.lock (1 GB, a minute or a few)."
 say "To follow it: tail -f $log"
