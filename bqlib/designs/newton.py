@@ -11,6 +11,8 @@ from scipy.linalg import solve_triangular
 from bqlib.designs.design import Design
 from bqlib.weights import PIVOT_TOLERANCE, bq
 
+ROUNDING = 16 * np.finfo(float).eps  # of the largest k(x, x): the error of a power
+
 
 def newton_greedy(request, choose, refine=None):
     """Pick points one by one from the candidates.
@@ -24,7 +26,7 @@ def newton_greedy(request, choose, refine=None):
     request : Request
     choose : callable
         (residual (M,), power (M,)) to the index of a candidate, or None for none. Both are zero
-        where no power is left.
+        where the power is no more than rounding.
     refine : callable, optional
         (interpolant, pool (M, d), residual, power) to a point (d,) of positive power that is
         picked in place of the chosen candidate.
@@ -51,9 +53,9 @@ def newton_greedy(request, choose, refine=None):
             interpolant.add(x, column, residual, power)
     for step in range(len(initial), n):
         candidates.look(interpolant)
-        if candidates.power.min() < 0:  # by rounding
-            used = candidates.power < 0
-            candidates.residual[used] = candidates.power[used] = 0.0
+        # What is left at a point that repeats a picked one is rounding: no rule may compare it.
+        repeats = candidates.power <= ROUNDING * candidates.height
+        candidates.residual[repeats] = candidates.power[repeats] = 0.0
         i = choose(candidates.residual, candidates.power)
         power = candidates.power.max() if i is None else candidates.power[i]
         spent = power <= PIVOT_TOLERANCE * candidates.height
@@ -68,8 +70,6 @@ def newton_greedy(request, choose, refine=None):
         points[step] = x
         candidates.learn(interpolant, x, column, residual, power)
         interpolant.add(x, column, residual, power)
-        if refine is None:
-            candidates.residual[i] = candidates.power[i] = 0.0
     return Design(embedding, points, bq)
 
 
