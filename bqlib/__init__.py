@@ -40,6 +40,7 @@ _PUBLIC = {
     "p_greedy": "bqlib.designs.p_greedy",
     "rpcholesky": "bqlib.designs.rpcholesky",
     "sbq": "bqlib.designs.sbq",
+    "sobol": "bqlib.designs.sobol",
 }
 
 __all__ = sorted(_PUBLIC)

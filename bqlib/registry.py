@@ -32,6 +32,7 @@ PLACES = {
         "p_greedy": "bqlib.designs.p_greedy:p_greedy",
         "rpcholesky": "bqlib.designs.rpcholesky:rpcholesky",
         "sbq": "bqlib.designs.sbq:sbq",
+        "sobol": "bqlib.designs.sobol:sobol",
     },
     "weights": {
         "bq": "bqlib.weights:bq",
@@ -66,6 +67,8 @@ ALGORITHMS = {
     "sbq_nonnegative": ("sbq", "nonnegative"),
     "sbq_simplex": ("sbq", "simplex"),
     "sbq_sum_to_one": ("sbq", "sum_to_one"),
+    "sobol": ("sobol", "uniform"),
+    "sobol_bq": ("sobol", "bq"),
 }
 
 
