@@ -34,6 +34,7 @@ _PUBLIC = {
     "frank_wolfe": "bqlib.designs.frank_wolfe",
     "herding": "bqlib.designs.herding",
     "iid": "bqlib.designs.iid",
+    "joint": "bqlib.designs.joint",
     "mmd": "bqlib.discrepancy",
     "omp": "bqlib.designs.omp",
     "open_results": "bqlib.store",
