@@ -294,9 +294,14 @@ async def _own_cluster(stack, site, folder, threads):
         "memory_limit": site.memory,
         "local_directory": site.scratch and os.path.expandvars(site.scratch),
     }
+    loopback_only = {
+        "dashboard_address": loopback,
+        "worker_dashboard_address": loopback,
+        "scheduler_kwargs": {"dashboard": False},
+    }
     if site.system == "job":
         cluster = distributed.LocalCluster(
-            processes=False, n_workers=1, threads_per_worker=threads, dashboard_address=None, **own
+            processes=False, n_workers=1, threads_per_worker=threads, **loopback_only, **own
         )
     else:
         cluster = distributed.LocalCluster(
@@ -305,9 +310,7 @@ async def _own_cluster(stack, site, folder, threads):
             host="127.0.0.1",
             protocol="tls://",
             security=distributed.Security.temporary(),
-            dashboard_address=loopback,
-            worker_dashboard_address=loopback,
-            scheduler_kwargs={"dashboard": False},
+            **loopback_only,
             **own,
         )
     stack.push_async_callback(cluster.close)

@@ -1,0 +1,363 @@
+"""Designs over a pool that is too large for one machine, shared out over Dask workers.
+
+Each worker draws its own part of the pool and keeps it, with all that is carried from step to
+step. A step sends the last pick to all workers and brings back the best candidate of each. The
+pool is made of blocks with a random stream each, so that the same points are picked whatever the
+number of workers, and a part that is lost with its worker is made again from the seed and the
+picks so far.
+"""
+
+import time
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+
+import numpy as np
+from distributed import CancelledError, KilledWorker
+
+from bqlib.designs.design import Design, Request
+from bqlib.designs.newton import ROUNDING, Interpolant, _FixedPool, best, stop_reason
+from bqlib.designs.sbq import decrement
+from bqlib.embeddings import embed
+from bqlib.streams import stream
+from bqlib.weights import PIVOT_TOLERANCE, bq, uniform
+
+LOOK_SECONDS = 2  # between two looks whether a worker that does not answer is still there
+PATIENCE_SECONDS = 600  # for a worker to come in the place of one that was lost
+BLOCK = 2**15  # rows; small enough for a step's temporary arrays to stay in a processor's cache
+
+
+class WorkersLostError(RuntimeError):
+    """There are no workers left to hold the pool."""
+
+
+def draw_pool(target, candidates, seed, blocks=None):
+    """The pool, or some blocks of it, as the functions below draw it.
+
+    Parameters
+    ----------
+    target
+    candidates : bqlib.Candidates
+        Not fresh.
+    seed : int
+    blocks : iterable of int, optional
+        Which blocks of 32768 candidates; all if left out.
+
+    Returns
+    -------
+    ndarray, shape (M, d)
+    """
+    if blocks is None:
+        blocks = range(_block_count(candidates))
+    return np.concatenate([_draw_block(target, candidates, seed, block) for block in blocks])
+
+
+def _draw_block(target, candidates, seed, block):
+    size = min(BLOCK, candidates.size - block * BLOCK)
+    rng = stream(f"candidates/block-{block}", seed)
+    return replace(candidates, size=size).draw(target, rng)
+
+
+def _block_count(candidates):
+    return -(-candidates.size // BLOCK)
+
+
+def sbq(client, target, kernel, n, *, candidates, seed=0):
+    """Sequential Bayesian quadrature over a pool that is shared out over workers.
+
+    The points are those of :func:`bqlib.sbq` over ``draw_pool(target, candidates, seed)``.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Its workers hold the pool, and should have one thread each.
+    target, kernel
+        The pair; it must have an embedding.
+    n : int
+        Number of points.
+    candidates : bqlib.Candidates
+        Of any size, not fresh.
+    seed : int
+        Of the pool.
+
+    Returns
+    -------
+    bqlib.Design
+        Shorter than n, with `stop` saying so, where float64 cannot tell a further candidate from
+        those picked.
+
+    Raises
+    ------
+    ValueError
+        If the candidates are fresh, or fewer than n.
+    WorkersLostError
+        If workers are lost and none comes in their place.
+
+    Notes
+    -----
+    With M candidates on W workers: O(M n / W) time a step, and 8 M (n + d + 3) / W bytes on each
+    worker. A lost part costs as much as all steps so far.
+
+    Examples
+    --------
+    >>> from distributed import Client  # doctest: +SKIP
+    >>> from bqlib import Candidates, ExponentiatedQuadratic, GaussianMixture, sharded
+    >>> normal = GaussianMixture([1.0], [[0.0, 0.0]], [[[1.0, 0.0], [0.0, 1.0]]])
+    >>> with Client() as client:  # doctest: +SKIP
+    ...     pool = Candidates(10_000_000)
+    ...     design = sharded.sbq(client, normal, ExponentiatedQuadratic(0.5), 100, candidates=pool)
+    """
+    embedding = embed(kernel, target)
+    _check(candidates, n)
+    interpolant = Interpolant(embedding, n)
+    points = np.empty((n, target.dim))
+    with _Shards(client, _NewtonShard, _Part(target, kernel, candidates, seed, n)) as shards:
+        height = max(shards.ask("height"))
+        for step in range(n):
+            found = [choice for choice in shards.ask("best", height) if choice is not None]
+            if not found:
+                return Design(embedding, points[:step], bq, stop_reason(step, False))
+            pick = max(found, key=lambda choice: choice.score)
+            if pick.power <= PIVOT_TOLERANCE * height:
+                return Design(embedding, points[:step], bq, stop_reason(step, True))
+            points[step] = pick.x
+            interpolant.add(pick.x, pick.column, pick.residual, pick.power)
+            shards.tell(pick)
+    return Design(embedding, points, bq)
+
+
+def herding(client, target, kernel, n, *, candidates, seed=0):
+    """Kernel herding over a pool that is shared out over workers.
+
+    The points are those of :func:`bqlib.herding` over ``draw_pool(target, candidates, seed)``.
+    Parameters and errors are those of :func:`sbq`.
+
+    Returns
+    -------
+    bqlib.Design
+
+    Notes
+    -----
+    O(M / W) time a step, and 8 M (d + 3) / W bytes on each worker.
+    """
+    embedding = embed(kernel, target)
+    _check(candidates, n)
+    points = np.empty((n, target.dim))
+    with _Shards(client, _HerdingShard, _Part(target, kernel, candidates, seed, n)) as shards:
+        for step in range(n):
+            pick = max(shards.ask("best"), key=lambda choice: choice.score)
+            points[step] = pick.x
+            shards.tell(pick)
+    return Design(embedding, points, uniform)
+
+
+def _check(candidates, n):
+    if candidates.fresh:
+        raise ValueError("the candidates are fresh; a pool that is shared out must be fixed")
+    if not 1 <= n <= candidates.size:
+        raise ValueError(f"n is {n}; it must be from 1 to the {candidates.size} candidates")
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What a worker needs to make its part of the pool."""
+
+    target: object
+    kernel: object
+    candidates: object
+    seed: int
+    n: int
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """A candidate that a design by Newton basis may pick, and all that follows from picking it."""
+
+    score: float
+    x: np.ndarray
+    column: np.ndarray
+    residual: float
+    power: float
+
+
+@dataclass(frozen=True)
+class _HerdingChoice:
+    score: float
+    x: np.ndarray
+
+
+class _Shard:
+    """One worker's part of the pool; lives there as a Dask actor."""
+
+    def __init__(self, part, blocks):
+        from threadpoolctl import ThreadpoolController
+
+        self._threads = ThreadpoolController()
+        self.embedding = embed(part.kernel, part.target)
+        draws = (_draw_block(part.target, part.candidates, part.seed, b) for b in blocks)
+        self.blocks = [self.block(pool, part.n) for pool in draws]
+        self.known = 0
+
+    def answer(self, picks, question, *arguments):
+        """Learn `picks`, then answer."""
+        with self._threads.limit(limits=1):
+            for pick in picks:
+                self.learn(pick)
+                self.known += 1
+            return getattr(self, question)(*arguments)
+
+    def best(self, *arguments):
+        """The best candidate of all blocks, the first of equals; None where none is of use."""
+        choices = [self.best_of_block(block, *arguments) for block in self.blocks]
+        choices = [choice for choice in choices if choice is not None]
+        return max(choices, key=lambda choice: choice.score, default=None)
+
+
+class _NewtonShard(_Shard):
+    def block(self, pool, n):
+        nothing = np.empty((0, pool.shape[1]))
+        return _FixedPool(Request(self.embedding, n, nothing, pool, None, None))
+
+    def height(self):
+        return max(block.height for block in self.blocks)
+
+    def learn(self, pick):
+        for block in self.blocks:
+            rank = SimpleNamespace(rank=self.known)
+            block.learn(rank, pick.x, pick.column, pick.residual, pick.power)
+
+    def best_of_block(self, block, height):
+        repeats = block.power <= ROUNDING * height
+        block.residual[repeats] = block.power[repeats] = 0.0
+        score = decrement(block.residual, block.power)
+        i = best(score)
+        if i is None:
+            return None
+        column = block.basis[: self.known, i].copy()
+        return _Choice(score[i], block.pool[i], column, block.residual[i], block.power[i])
+
+
+class _HerdingShard(_Shard):
+    def block(self, pool, n):
+        return SimpleNamespace(
+            pool=pool,
+            mean=self.embedding.kernel_mean(pool),
+            diagonal=self.embedding.kernel.diagonal(pool),
+            visits=np.zeros(len(pool)),
+        )
+
+    def learn(self, pick):
+        for block in self.blocks:
+            block.visits += self.embedding.kernel(pick.x[None], block.pool)[0]
+
+    def best_of_block(self, block):
+        score = block.mean - (block.visits + 0.5 * block.diagonal) / (self.known + 1)
+        i = np.argmax(score)
+        return _HerdingChoice(score[i], block.pool[i])
+
+
+@dataclass
+class _Held:
+    """A part of the pool as this process sees it; `actor` is None where it is lost."""
+
+    blocks: list
+    worker: str = ""
+    future: object = None
+    actor: object = None
+    known: int = 0
+
+
+class _Shards:
+    """All parts of the pool, one on each worker."""
+
+    def __init__(self, client, kind, part):
+        self.client, self.kind, self.part = client, kind, part
+        self.picks = []
+        blocks = range(_block_count(part.candidates))
+        workers = len(self._workers())
+        if workers == 0:
+            raise WorkersLostError("the client has no workers")
+        split = np.array_split(blocks, min(len(blocks), workers))
+        self.held = [_Held(own.tolist()) for own in split]
+
+    def __enter__(self):
+        # Without this each call would go through the scheduler.
+        self._direct, self.client.direct_to_workers = self.client.direct_to_workers, True
+        return self
+
+    def __exit__(self, *error):
+        self.client.direct_to_workers = self._direct
+        self.held.clear()  # and so the actors
+
+    def tell(self, pick):
+        """Have all parts learn a pick, before they answer the next question."""
+        self.picks.append(pick)
+
+    def ask(self, question, *arguments):
+        """The answers of all parts, in the order of the pool."""
+        answers = {}
+        while len(answers) < len(self.held):
+            left = [i for i in range(len(self.held)) if i not in answers]
+            self._place([self.held[i] for i in left if self.held[i].actor is None])
+            asked = {i: self._ask(self.held[i], question, arguments) for i in left}
+            for i, call in asked.items():
+                held = self.held[i]
+                found = call and self._wait(held, call)
+                if found is None:
+                    held.future = held.actor = None
+                else:
+                    (answers[i],) = found
+                    held.known = len(self.picks)
+        return [answers[i] for i in range(len(self.held))]
+
+    def _ask(self, held, question, arguments):
+        try:
+            answer = held.actor.answer
+        except RuntimeError:  # its worker was lost
+            return None
+        return answer(self.picks[held.known :], question, *arguments)
+
+    def _wait(self, held, call):
+        """The answer to a call in a tuple, or None where the worker was lost."""
+        while True:
+            try:
+                return (call.result(timeout=LOOK_SECONDS),)
+            except TimeoutError:
+                if held.future.status != "finished":
+                    return None
+            except OSError:
+                return None
+
+    def _place(self, lost):
+        """Make parts of the pool on workers that hold none."""
+        end = time.monotonic() + PATIENCE_SECONDS
+        while lost:
+            used = {held.worker for held in self.held if held.actor is not None}
+            free = [worker for worker in self._workers() if worker not in used]
+            placed = list(zip(lost, free))  # noqa: B905
+            for held, worker in placed:
+                held.worker, held.known = worker, 0
+                held.future = self.client.submit(
+                    self.kind,
+                    self.part,
+                    held.blocks,
+                    actor=True,
+                    pure=False,
+                    workers=[worker],
+                    allow_other_workers=True,
+                )
+            for held, _ in placed:
+                try:
+                    held.actor = held.future.result()
+                except (KilledWorker, CancelledError):
+                    held.future = None
+            lost = [held for held in lost if held.actor is None]
+            if lost and time.monotonic() > end:
+                raise WorkersLostError(
+                    f"{len(lost)} parts of the pool have no worker: the others are lost, and none "
+                    f"came in their place within {PATIENCE_SECONDS} s"
+                )
+            if lost:
+                time.sleep(0.2)
+
+    def _workers(self):
+        return sorted(self.client.scheduler_info(n_workers=-1)["workers"])

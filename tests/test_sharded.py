@@ -1,0 +1,114 @@
+import os
+import signal
+import threading
+import time
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+
+from bqlib import Candidates, ExponentiatedQuadratic, GaussianMixture, herding, sbq, sharded
+
+MIXTURE = GaussianMixture([0.3, 0.7], [[-1.0, 0.0], [1.0, 0.5]], [np.eye(2), 0.3 * np.eye(2)])
+KERNEL = ExponentiatedQuadratic(0.5)
+ALONE = {sharded.sbq: sbq, sharded.herding: herding}
+
+
+@contextmanager
+def workers(count, **arguments):
+    quiet = {"dashboard_address": "127.0.0.1:0", "worker_dashboard_address": "127.0.0.1:0"}
+    with (
+        LocalCluster(n_workers=count, threads_per_worker=1, **quiet, **arguments) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def client():
+    with workers(2) as client:
+        yield client
+
+
+def in_one_process(design, candidates, n, seed):
+    pool = sharded.draw_pool(MIXTURE, candidates, seed)
+    assert pool.shape == (candidates.size, 2)
+    return ALONE[design](MIXTURE, KERNEL, n, rng=0, candidates=pool)
+
+
+@pytest.mark.parametrize("design", ALONE)
+@pytest.mark.parametrize("size", [40, 200_000])
+def test_the_same_points_are_picked_as_in_one_process(client, design, size):
+    candidates = Candidates(size)
+    made = design(client, MIXTURE, KERNEL, 30, candidates=candidates, seed=3)
+    alone = in_one_process(design, candidates, 30, 3)
+    assert np.array_equal(made.points, alone.points)
+    assert made.rule is alone.rule and made.stop == alone.stop == ""
+
+
+def test_points_do_not_depend_on_the_number_of_workers(client):
+    candidates = Candidates(3 * sharded.BLOCK + 5, source="box", box=((-2, 2), (-3, 3)))
+    two = sharded.sbq(client, MIXTURE, KERNEL, 20, candidates=candidates)
+    with workers(1, processes=False) as one_worker:
+        one = sharded.sbq(one_worker, MIXTURE, KERNEL, 20, candidates=candidates)
+    assert np.array_equal(one.points, two.points)
+
+
+def test_a_block_can_be_drawn_without_the_others():
+    candidates = Candidates(2 * sharded.BLOCK + 7)
+    whole = sharded.draw_pool(MIXTURE, candidates, 5)
+    last = sharded.draw_pool(MIXTURE, candidates, 5, blocks=[2])
+    assert np.array_equal(whole[2 * sharded.BLOCK :], last)
+    assert not np.array_equal(whole[: sharded.BLOCK], whole[sharded.BLOCK : 2 * sharded.BLOCK])
+    other = sharded.draw_pool(MIXTURE, candidates, 6, blocks=[2])
+    assert not np.array_equal(last, other)
+
+
+def test_a_design_ends_where_all_candidates_are_spent(client):
+    wide = ExponentiatedQuadratic(20.0)
+    made = sharded.sbq(client, MIXTURE, wide, 100, candidates=Candidates(100))
+    alone = sbq(
+        MIXTURE, wide, 100, rng=0, candidates=sharded.draw_pool(MIXTURE, Candidates(100), 0)
+    )
+    assert len(made.points) == len(alone.points) < 100
+    assert made.stop == alone.stop != ""
+
+
+@pytest.mark.parametrize("design", ALONE)
+def test_a_lost_worker_changes_nothing(client, design, monkeypatch):
+    candidates = Candidates(2 * sharded.BLOCK)
+    monkeypatch.setattr(sharded, "LOOK_SECONDS", 0.2)
+    asked = []
+    ask = sharded._Shards.ask
+
+    def kill_between(shards, question, *arguments):
+        asked.append(question)
+        if len(asked) == 12:
+            victim = shards.held[1].worker
+            pid = client.run(os.getpid, workers=[victim])[victim]
+            # During the step, too: its answer never comes.
+            threading.Timer(
+                0.01 if design is sharded.sbq else 0, os.kill, (pid, signal.SIGKILL)
+            ).start()
+            time.sleep(0 if design is sharded.sbq else 0.5)
+        return ask(shards, question, *arguments)
+
+    monkeypatch.setattr(sharded._Shards, "ask", kill_between)
+    made = design(client, MIXTURE, KERNEL, 40, candidates=candidates, seed=3)
+    assert len(asked) >= 40
+    assert np.array_equal(made.points, in_one_process(design, candidates, 40, 3).points)
+
+
+def test_without_workers_there_is_an_error():
+    with workers(0, processes=False) as client, pytest.raises(sharded.WorkersLostError):
+        sharded.sbq(client, MIXTURE, KERNEL, 5, candidates=Candidates(10))
+
+
+@pytest.mark.parametrize(
+    "candidates, n, words",
+    [(Candidates(10, fresh=True), 5, "fresh"), (Candidates(10), 11, "10 candidates")],
+)
+def test_arguments_are_checked(candidates, n, words):
+    with pytest.raises(ValueError, match=words):
+        sharded.sbq(None, MIXTURE, KERNEL, n, candidates=candidates)
