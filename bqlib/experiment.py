@@ -7,6 +7,7 @@ names every problem with its line. config/README.md says how a sweep is written.
 import hashlib
 import inspect
 import json
+import time
 from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
 from itertools import product
@@ -93,6 +94,12 @@ class Spec:
         target = build_target(self.target)
         return target, build_kernel(self.kernel, self.cell.lengthscale, target)
 
+    def run(self, seed):
+        """One trial: see :func:`bqlib.trial.run`."""
+        from bqlib import trial
+
+        return trial.run(self, seed)
+
     def build_integrands(self):
         """The (function, parameters) of each integrand, in their order."""
         return [build_integrand(content) for content in self.integrands.values()]
@@ -115,6 +122,71 @@ class Spec:
         Other cells, the seeds, free text and the way the sweep was written leave it as it is.
         """
         return _digest(self, _science(self.target))
+
+
+@dataclass(frozen=True)
+class StudySpec:
+    """All that a worker needs to run any seed of one study; it pickles.
+
+    Attributes
+    ----------
+    name : str
+        In :mod:`bqlib.registry`.
+    cell : tuple
+        Labels of target and kernel, and the length-scale.
+    target, kernel : dict
+        As in :class:`Spec`.
+    candidates : Candidates
+    n, seeds : int
+    fingerprint : str
+        Of the code behind the names above.
+    """
+
+    name: str
+    cell: tuple
+    target: dict
+    kernel: dict
+    candidates: Candidates
+    n: int
+    seeds: int
+    fingerprint: str
+
+    @cached_property
+    def digest(self):
+        """16 hexadecimal digits that change exactly when the study's science or its code does."""
+        science = asdict(self) | {"target": _science(self.target)}
+        text = json.dumps(science, sort_keys=True, allow_nan=False)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def about(self):
+        """Attributes of the study's dataset."""
+        target, kernel, lengthscale = self.cell
+        return {
+            "title": f"Study {self.name}",
+            "study": self.name,
+            "target": target,
+            "kernel": kernel,
+            "lengthscale": lengthscale,
+            "candidates": self.candidates.size,
+            "largest_n": self.n,
+            "digest": self.digest,
+        }
+
+    def code_here(self):
+        """Fingerprint of the code that the names stand for in this process."""
+        return study_fingerprint(self.target["family"], self.kernel["family"], self.name)
+
+    def run(self, seed):
+        """The arrays of the study for one seed, and the seconds that it took."""
+        from threadpoolctl import threadpool_limits
+
+        study = registry.find("study", self.name)
+        target = build_target(self.target)
+        kernel = build_kernel(self.kernel, self.cell[-1], target)
+        with threadpool_limits(1):
+            start = time.perf_counter()
+            found = study.run(target, kernel, self.candidates, self.n, seed)
+            return found, time.perf_counter() - start
 
 
 def _science(target):
@@ -163,6 +235,8 @@ class Experiment:
     seeds_per_job : int
     rate_windows : tuple of (int, int)
         First and last number of points of each window in which rates are fitted.
+    studies : tuple of str
+        Names of studies, run at the first target, kernel and length-scale.
     """
 
     name: str
@@ -177,6 +251,7 @@ class Experiment:
     seeds: int
     seeds_per_job: int
     rate_windows: tuple
+    studies: tuple = ()
 
     def cells(self):
         """All cells, the algorithm varying fastest."""
@@ -203,6 +278,16 @@ class Experiment:
     def spec(self, cell):
         """What a worker needs for `cell`, one of :meth:`cells`."""
         return self._specs[cell]
+
+    def study(self, name):
+        """What a worker needs for a study, one of `studies`."""
+        (target, content), (kernel, parameters) = (
+            next(iter(choices.items())) for choices in (self.targets, self.kernels)
+        )
+        code = study_fingerprint(content["family"], parameters["family"], name)
+        seeds = min(self.seeds, registry.find("study", name).seeds)
+        cell = (target, kernel, self.lengthscales[0])
+        return StudySpec(name, cell, content, parameters, self.candidates, self.n, seeds, code)
 
     def canonical(self):
         """The whole sweep as strict JSON would hold it; equal sweeps give equal dicts."""
@@ -294,6 +379,22 @@ def code_fingerprint(target_family, kernel_family, design, weights, integrands):
         Candidates,
         trial,
         *(registry.find("integrand", family) for family in integrands),
+    )
+
+
+@cache
+def study_fingerprint(target_family, kernel_family, name):
+    """Fingerprint of the code that one study runs on one pair of families."""
+    from bqlib.fingerprint import fingerprint
+
+    target_type = registry.find("target", target_family)
+    kernel_type = registry.find("kernel", kernel_family)
+    return fingerprint(
+        registry.find("study", name).run,
+        kernel_type,
+        target_type,
+        embeddings.find(kernel_type, target_type),
+        Candidates,
     )
 
 

@@ -56,7 +56,11 @@ def _module_of(module, name):
 @cache
 def _read(module):
     """Top-level definitions of a module: name to (source, references); and its imports."""
-    tree = ast.parse(Path(find_spec(module).origin).read_text(encoding="utf-8"))
+    try:
+        place = find_spec(module).origin
+    except ModuleNotFoundError:  # an imported object whose attribute is used
+        return {}, {}
+    tree = ast.parse(Path(place).read_text(encoding="utf-8"))
     definitions, imports = {}, {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.level == 0:

@@ -48,6 +48,12 @@ PLACES = {
         "rkhs_ball": "bqlib.integrands:rkhs_ball",
         "rough_bumps": "bqlib.integrands:rough_bumps",
     },
+    "study": {
+        "alternatives": "bqlib.studies.alternatives:STUDY",
+        "cost": "bqlib.studies.cost:STUDY",
+        "kernel_choice": "bqlib.studies.kernel_choice:STUDY",
+        "submodularity": "bqlib.studies.submodularity:STUDY",
+    },
 }
 
 # An algorithm is a design with a weight rule.
@@ -73,6 +79,6 @@ ALGORITHMS = {
 
 
 def find(kind, name):
-    """The class or function of that kind and name, such as ``find("design", "sbq")``."""
+    """The class, function or study of that kind and name, such as ``find("design", "sbq")``."""
     module, attribute = PLACES[kind][name].split(":")
     return getattr(import_module(module), attribute)

@@ -190,13 +190,45 @@ def fetch_piece(cell, first, last, digest, piece, timing):
     RunError
         If there is no run's process, it ended, or it could not do the work.
     """
+    request = {"cell": cell, "first": first, "last": last, "digest": digest}
+    data, seconds = _ask(request)
+    write_atomically(timing, json.dumps(seconds, indent=1).encode() + b"\n")
+    write_atomically(piece, data)
+
+
+def fetch_study(name, digest):
+    """Have the run's process compute a study.
+
+    Parameters
+    ----------
+    name : str
+    digest : str
+        Digest of the study's spec.
+
+    Returns
+    -------
+    list of dict of ndarray
+        For each seed.
+
+    Raises
+    ------
+    RunError
+        If there is no run's process, it ended, or a seed failed.
+    """
+    from bqlib.studies.study import unpack
+
+    data, _ = _ask({"study": name, "digest": digest})
+    return unpack(data)
+
+
+def _ask(request):
+    """Send the run's process a request; its answer, and what goes to a file of timings."""
     place = os.environ.get(SOCKET)
     if not place or not os.path.exists(place):
         raise RunError(
             "the run's process is not there: run the workflow through snakemake with its hooks "
             "(without --no-hooks)"
         )
-    request = {"cell": cell, "first": first, "last": last, "digest": digest}
     head, data = b"", b""
     with contextlib.suppress(ConnectionError), socket.socket(socket.AF_UNIX) as connection:
         connection.connect(place)
@@ -208,9 +240,8 @@ def fetch_piece(cell, first, last, digest, piece, timing):
     if "error" in head:
         raise RunError(head["error"])
     if head.get("size") != len(data):
-        raise RunError("the run's process ended before the piece was done")
-    write_atomically(timing, json.dumps(head["timing"], indent=1).encode() + b"\n")
-    write_atomically(piece, data)
+        raise RunError("the run's process ended before the work was done")
+    return data, head["timing"]
 
 
 def check_results_folder(results):
@@ -317,18 +348,39 @@ class Run:
 
     async def piece(self, cell, first, last, digest):
         """Compute one piece: its bytes, and what goes to the file of timings."""
-        from distributed import as_completed
-
-        from bqlib.cluster import versions
         from bqlib.experiment import Cell
         from bqlib.store import encode_piece
 
-        spec = self.experiment.spec(Cell(**cell))
+        spec, seeds = self.experiment.spec(Cell(**cell)), range(first, last + 1)
+        outcomes, seconds = await self.outcomes(spec, seeds, digest)
+        trials = [outcomes[seed] for seed in seeds]
+        encoded = asyncio.get_running_loop().run_in_executor(
+            self._encoder, encode_piece, spec, seeds, trials
+        )
+        failed = {seed: text for seed, text in outcomes.items() if isinstance(text, str)}
+        return await encoded, {"seconds": dict(sorted(seconds.items())), "failed": failed}
+
+    async def study(self, study, digest):
+        """Compute one study: its packed arrays, and the seconds of each seed."""
+        from bqlib.studies.study import pack
+
+        spec = self.experiment.study(study)
+        outcomes, seconds = await self.outcomes(spec, range(spec.seeds), digest)
+        for seed, outcome in sorted(outcomes.items()):
+            if isinstance(outcome, str):
+                raise RunError(f"study {study} failed at seed {seed}: {outcome}")
+        return pack([outcomes[seed] for seed in range(spec.seeds)]), seconds
+
+    async def outcomes(self, spec, seeds, digest):
+        """Results, or why there are none, and seconds of a spec at each of `seeds`."""
+        from distributed import as_completed
+
+        from bqlib.cluster import versions
+
         if spec.digest != digest:
             raise RunError("the sweep or the code changed while the run went on: start it again")
         self.wanted.set()
         client = await asyncio.shield(self.client)
-        seeds = range(first, last + 1)
         futures = {
             client.submit(attempt, spec, seed, versions(), key=f"trial-{digest}-{seed}"): seed
             for seed in seeds
@@ -340,15 +392,10 @@ class Run:
             outcomes[seed], seconds[seed] = await self.outcome(future)
             future.release()
             self.progress.trial(failed=isinstance(outcomes[seed], str))
-        trials = [outcomes[seed] for seed in seeds]
-        encoded = asyncio.get_running_loop().run_in_executor(
-            self._encoder, encode_piece, spec, seeds, trials
-        )
-        failed = {seed: text for seed, text in outcomes.items() if isinstance(text, str)}
-        return await encoded, {"seconds": dict(sorted(seconds.items())), "failed": failed}
+        return outcomes, seconds
 
     async def outcome(self, future):
-        """Curves and seconds of a trial; or why it failed, and None."""
+        """Arrays and seconds of a trial; or why it failed, and None."""
         from distributed import KilledWorker
 
         from bqlib.cluster import ClusterError
@@ -359,8 +406,8 @@ class Run:
         if future.status == "cancelled":
             raise RunError("the cluster lost the trial; see run.log")
         if error is None:
-            curves, seconds = await future.result()
-            return curves, round(seconds, 4)
+            arrays, seconds = await future.result()
+            return arrays, round(seconds, 4)
         if isinstance(error, ClusterError):
             self.end(error)
             raise error
@@ -380,7 +427,8 @@ class Run:
         """Serve one connection: one request, one answer."""
         try:
             request = json.loads(await reader.readline())
-            data, timing = await self.piece(**request)
+            work = self.study if "study" in request else self.piece
+            data, timing = await work(**request)
             head = {"size": len(data), "timing": timing}
         except Exception as error:  # whatever it was, the waiting job must hear of it
             data, head = b"", {"error": f"{type(error).__name__}: {error}"}
@@ -398,7 +446,6 @@ def attempt(spec, seed, expected):
     ClusterError
         If the worker runs other versions, or other code than the spec's digest stands for.
     """
-    from bqlib import trial
     from bqlib.cluster import ClusterError, memory_limited, refuse_other_versions, versions
 
     where = socket.gethostname()
@@ -409,7 +456,7 @@ def attempt(spec, seed, expected):
             "Start it again"
         )
     with memory_limited():
-        return trial.run(spec, seed)
+        return spec.run(seed)
 
 
 async def serve(sweep, shelf, site, results, place, parent):
@@ -448,16 +495,22 @@ async def _hold_cluster(run, site, results):
 
 
 def trials_to_do(experiment, results):
-    """Number of trials whose pieces are not there."""
+    """Number of trials whose pieces are not there, and of seeds of studies that are not."""
     from bqlib.experiment import piece_name
 
-    pieces = Path(results) / "pieces"
-    return sum(
+    results = Path(results)
+    trials = [
         last - first + 1
         for cell in experiment.cells()
         for first, last in experiment.blocks()
-        if not (pieces / piece_name(cell, (first, last))).exists()
-    )
+        if not (results / "pieces" / piece_name(cell, (first, last))).exists()
+    ]
+    seeds = [
+        experiment.study(name).seeds
+        for name in experiment.studies
+        if not (results / "studies" / f"{name}.zarr" / "zarr.json").exists()
+    ]
+    return sum(trials) + sum(seeds)
 
 
 def _watch_parent(loop, run, parent):

@@ -70,6 +70,7 @@ def read(path, shelf=None):
         seeds=sweep.seeds,
         seeds_per_job=sweep.seeds_per_job,
         rate_windows=tuple(sweep.rate_windows),
+        studies=tuple(sweep.studies),
     )
 
 
@@ -492,6 +493,21 @@ def _integrand(content, info: ValidationInfo):
     return parameters
 
 
+def _study(name, info: ValidationInfo):
+    if name not in registry.PLACES["study"]:
+        raise ValueError(_unknown("study", name, registry.PLACES["study"]))
+    reading, kernels = info.context, info.data.get("kernels")
+    reading.new("studies", name)
+    if reading.targets and reading.lengthscales and kernels:
+        target, parameters = next(iter(reading.targets.values())), next(iter(kernels.values()))
+        kernel = build_kernel(parameters, reading.lengthscales[0], target)
+        try:
+            registry.find("study", name).check(target, kernel)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{name} cannot run: {error}") from None
+    return name
+
+
 def _at_key(content, message):
     """The message with its location: the key that it starts with, where it does."""
     key = message.split()[0]
@@ -547,3 +563,4 @@ class _Sweep(_Keys):
     rate_windows: list[Annotated[list[int], AfterValidator(_window)]] = Field(
         min_length=1, description="a list of [first, last]"
     )
+    studies: list[Annotated[str, AfterValidator(_study)]] = []

@@ -43,7 +43,7 @@ rate_windows: [[5, 40]]
 
 KEYS = (
     "Allowed: name, title, targets, lengthscales, kernels, algorithms, candidates, "
-    "integrands, n, seeds, seeds_per_job, rate_windows"
+    "integrands, n, seeds, seeds_per_job, rate_windows, studies"
 )
 COUNT = "must be a whole number without point or exponent, not"
 

@@ -11,18 +11,20 @@ MODULES = {
     "rules": """
         import math
         from sample import tools
-        from sample.tools import half as halved
+        from sample.tools import TABLE, half as halved
         PLACES = {"other": "sample.other:thing"}
         SCALE = 2.0
 
         def rule(x):
             '''A docstring.'''
-            return halved(x) * tools.double(x) * SCALE * math.pi
+            return halved(x) * tools.double(x) * SCALE * math.pi * len(TABLE.keys())
 
         def unrelated(x):
             return x
     """,
     "tools": """
+        TABLE = {"a": 1}
+
         def half(x):
             return x / _two()
 
@@ -69,6 +71,7 @@ def digest(tmp_path, monkeypatch):
         ("tools", "x / _two()", "x * _two()"),
         ("tools", "return 2\n", "return 3\n"),  # reached through half
         ("tools", "2 * x", "x + x"),  # reached as an attribute of the module
+        ("tools", '{"a": 1}', '{"a": 2}'),  # an object that has attributes of its own
     ],
 )
 def test_changes_that_matter_change_it(digest, module, old, new):

@@ -140,7 +140,7 @@ def test_functions_are_drawn_jointly_with_their_integrals():
 
 
 def test_a_kernel_without_length_scale_is_refused_by_name():
-    with pytest.raises(TypeError, match="Brownian has no length-scale"):
+    with pytest.raises(TypeError, match="this Brownian has no length-scale"):
         kernel_choice.kernel_choice(Uniform([0.0], [1.0]), Brownian(), POOL, 5, 0)
 
 

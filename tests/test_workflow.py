@@ -14,6 +14,7 @@ import pytest
 from checkout import Checkout, jobs, processes_of
 
 import bqlib
+from bqlib.store import open_dataset
 
 
 @pytest.fixture
@@ -90,6 +91,19 @@ def test_a_change_to_one_algorithm_reruns_its_cells_alone(grown):
     assert ran.returncode == 0 and jobs(ran.output)["piece"] == 2, ran.output
     grown.edit("bqlib/designs/iid.py", "Independent draws", "Draws")  # a docstring
     assert "Nothing to be done" in grown.run().output
+
+
+def test_a_study_runs_once_and_again_when_its_code_changes(grown):
+    grown.sweep.write_text(grown.sweep.read_text() + "studies: [submodularity]\n")
+    ran = grown.run()
+    assert ran.returncode == 0 and jobs(ran.output)["study"] == 1, ran.output
+    assert "piece" not in jobs(ran.output) and "2 of 2 trials done" in ran.output
+    study = open_dataset(grown.results / "studies" / "submodularity.zarr")
+    assert study.sizes["seed"] == 2 and study.attrs["lengthscale"] == 0.5
+    assert (study.greedy <= study.best * (1 + 1e-12)).all()
+    assert "Nothing to be done" in grown.run("-n").output
+    grown.edit("bqlib/studies/submodularity.py", "POOL, PICKS = 16, 5", "POOL, PICKS = 12, 5")
+    assert jobs(grown.run("-n").output)["study"] == 1
 
 
 def test_results_do_not_depend_on_workers(finished, checkout):

@@ -46,8 +46,7 @@ def kernel_choice(target, kernel, candidates, n, seed):
     TypeError
         If the kernel has no length-scale to change.
     """
-    if not isinstance(kernel, STATIONARY) or kernel.lengthscale is None:
-        raise TypeError(f"{type(kernel).__name__} has no length-scale that this study could change")
+    check(target, kernel)
 
     def at(factor):
         return embed(
@@ -79,6 +78,12 @@ def kernel_choice(target, kernel, candidates, n, seed):
         "width": width,
         "fitted_factor": fitted,
     }
+
+
+def check(target, kernel):
+    """Raise a TypeError where the kernel has no length-scale to change."""
+    if not isinstance(kernel, STATIONARY) or kernel.lengthscale is None:
+        raise TypeError(f"this {type(kernel).__name__} has no length-scale to change")
 
 
 def _recipes(at, truth, points, rng):
@@ -134,4 +139,5 @@ STUDY = Study(
         "truth": ("true over assumed length-scale", "1"),
         "recipe": ("where the length-scale comes from", ""),
     },
+    check=check,
 )

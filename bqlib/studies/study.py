@@ -1,5 +1,7 @@
 """What a study is, and how its arrays become a dataset."""
 
+import io
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -21,12 +23,15 @@ class Study:
         Name to :class:`bqlib.schema.Variable`, its dims without the seed.
     coordinates : dict
         Name to (long name, units).
+    check : callable, optional
+        (target, kernel); raises a TypeError or ValueError where the study cannot run on them.
     """
 
     run: Callable
     seeds: int
     variables: dict
     coordinates: dict
+    check: Callable = lambda target, kernel: None
 
     def dataset(self, results, attributes):
         """The dataset (xarray) of the results of seeds 0, 1, 2, ..., each as `run` gave it."""
@@ -47,6 +52,28 @@ class Study:
             for name, variable in self.variables.items()
         }
         return xr.Dataset(data, coords, attributes)
+
+
+def pack(results):
+    """Bytes of the results of all seeds, for :func:`unpack`."""
+    packed = io.BytesIO()
+    arrays = {
+        f"{seed}/{name}": array
+        for seed, result in enumerate(results)
+        for name, array in result.items()
+    }
+    np.savez(packed, **arrays)
+    return packed.getvalue()
+
+
+def unpack(data):
+    """The results of all seeds, a dict of arrays for each."""
+    results = defaultdict(dict)
+    with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+        for place in arrays:
+            seed, _, name = place.partition("/")
+            results[int(seed)][name] = arrays[place]
+    return [results[seed] for seed in sorted(results)]
 
 
 def _stored(values):

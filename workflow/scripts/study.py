@@ -1,0 +1,14 @@
+"""Have the run's process compute a study, and write its dataset."""
+
+if __name__ == "__main__":
+    from pathlib import Path
+
+    from bqlib import registry
+    from bqlib.run import fetch_study, logged
+    from bqlib.store import write_dataset
+
+    name = snakemake.wildcards.study
+    with logged(snakemake.log[0]):
+        results = fetch_study(name, snakemake.params.digest)
+        dataset = registry.find("study", name).dataset(results, snakemake.params.about)
+        write_dataset(dataset, Path(snakemake.output[0]).parent)
