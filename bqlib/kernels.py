@@ -229,6 +229,8 @@ class Matern(Kernel):
         polynomial = self.height(x.shape[1])
         for c, rate in enumerate(self.rates(x.shape[1])):
             rho = rate * np.abs(x[:, c, None] - y[None, :, c])
+            # exp(-rho) is zero long before, and the product of polynomials must not overflow.
+            np.minimum(rho, 1e4, out=rho)
             total = total + rho
             if self.nu > 0.5:
                 polynomial = polynomial * polyval(rho, MATERN_VALUE[self.nu])

@@ -3,6 +3,7 @@
 import numpy as np
 
 from bqlib.candidates import Candidates
+from bqlib.checks import checked_count
 from bqlib.designs.design import Design, checked_request
 from bqlib.designs.newton import Interpolant, best, stop_reason
 from bqlib.designs.sbq import decrement
@@ -60,8 +61,7 @@ def block_sbq(
     are their backprojection.
     """
     request = checked_request(target, kernel, n, rng, candidates, initial)
-    if block < 1:
-        raise ValueError(f"block is {block}; it must be at least 1")
+    block = checked_count(block, "block", 1)
     embedding, pool, start = request.embedding, request.pool, len(request.initial)
     fixed = pool is not None
     points = np.empty((n, target.dim))

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from bqlib.candidates import Candidates
+from bqlib.checks import LONGEST, checked_count, checked_points, checked_rng
 from bqlib.embeddings import Embedding, embed
 from bqlib.posterior import integral
 from bqlib.targets import Product, Uniform
@@ -112,6 +113,10 @@ class Design:
         return np.array(values)[index]
 
 
+# For rules that pick from no pool: fresh candidates are not drawn until a rule asks for them.
+NO_POOL = Candidates(size=1, fresh=True)
+
+
 @dataclass(frozen=True, eq=False)
 class Request:
     """The checked arguments of a design.
@@ -151,35 +156,28 @@ def checked_request(target, kernel, n, rng, candidates, initial):
         Saying what is wrong with which argument.
     """
     embedding = embed(kernel, target)
-    rng = np.random.default_rng(rng)
-    initial = np.empty((0, target.dim)) if initial is None else np.array(initial, dtype=float)
-    if initial.ndim != 2 or initial.shape[1] != target.dim:
-        raise ValueError(f"initial has shape {initial.shape}; it must be (m, {target.dim})")
-    if not np.isfinite(initial).all():
-        raise ValueError("initial holds NaN or infinity")
+    rng = checked_rng(rng)
+    initial = np.empty((0, target.dim)) if initial is None else initial
+    initial = checked_points(initial, target.dim, "initial points").copy()
+    n = checked_count(n, "n")
     if n <= len(initial):
         raise ValueError(f"n is {n}; it must be at least {len(initial) + 1}, one above initial")
     if isinstance(candidates, Candidates) and candidates.fresh:
         return Request(embedding, n, initial, None, candidates, rng)
     if isinstance(candidates, Candidates):
-        pool = candidates.draw(target, rng)
-    else:
-        pool = np.array(candidates, dtype=float)
-    if pool.ndim != 2 or pool.shape[1] != target.dim:
-        raise ValueError(f"candidates have shape {pool.shape}; it must be (M, {target.dim})")
-    if not np.isfinite(pool).all():
-        raise ValueError("candidates hold NaN or infinity")
+        candidates = candidates.draw(target, rng)
+    pool = checked_points(candidates, target.dim, "candidates").copy()
     if n - len(initial) > len(pool):
         raise ValueError(f"n is {n}, more than {len(initial)} initial and {len(pool)} candidates")
     return Request(embedding, n, initial, pool, None, rng)
 
 
 def support(target):
-    """Lower and upper ends of the box that holds the target, infinite where it has none."""
+    """Lower and upper ends of the box that holds the target, or all points that there can be."""
     match target:
         case Uniform():
             return target.lower, target.upper
         case Product():
             lower, upper = zip(*(support(block) for block in target.blocks), strict=True)
             return np.concatenate(lower), np.concatenate(upper)
-    return np.full(target.dim, -np.inf), np.full(target.dim, np.inf)
+    return np.full(target.dim, -LONGEST), np.full(target.dim, LONGEST)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bqlib.designs.design import Design, checked_request
+from bqlib.designs.design import NO_POOL, Design, checked_request
 from bqlib.weights import uniform
 
 
@@ -34,6 +34,6 @@ def iid(target, kernel, n, *, rng, candidates=None, initial=None):
     -----
     The mean of MMD^2 is (E k(X, X) - V0) / n exactly. O(n) time.
     """
-    request = checked_request(target, kernel, n, rng, np.zeros((n, target.dim)), initial)
+    request = checked_request(target, kernel, n, rng, NO_POOL, initial)
     draws = target.sample(n, request.rng)[len(request.initial) :]
     return Design(request.embedding, np.concatenate([request.initial, draws]), uniform)

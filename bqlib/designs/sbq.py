@@ -4,6 +4,7 @@ import numpy as np
 from scipy.optimize import Bounds, minimize
 
 from bqlib.candidates import Candidates
+from bqlib.checks import checked_count
 from bqlib.designs.design import checked_request, support
 from bqlib.designs.newton import best, newton_greedy
 from bqlib.weights import PIVOT_TOLERANCE
@@ -60,8 +61,7 @@ def sbq(
     """
 
     request = checked_request(target, kernel, n, rng, candidates, initial)
-    if refine < 0:
-        raise ValueError(f"refine is {refine}; it must be 0 or more")
+    refine = checked_count(refine, "refine")
 
     def climb(interpolant, pool, residual, power):
         best_first = np.argsort(decrement(residual, power))[::-1]

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import qmc
 
-from bqlib.designs.design import Design, checked_request
+from bqlib.designs.design import NO_POOL, Design, checked_request
 from bqlib.targets import GaussianMixture, Product, Uniform
 from bqlib.weights import uniform
 
@@ -50,10 +50,10 @@ def sobol(target, kernel, n, *, rng, candidates=None, initial=None):
     Owen, "Scrambling Sobol' and Niederreiter-Xing points", 1998; Dick and Pillichshammer, "Digital
     Nets and Sequences", 2010.
     """
-    request = checked_request(target, kernel, n, rng, np.zeros((n, target.dim)), initial)
+    request = checked_request(target, kernel, n, rng, NO_POOL, initial)
     engine = qmc.Sobol(_cube_dim(target), bits=BITS, rng=request.rng)
     # A whole power of two, as the engine advises; the middle of each bin, as 0 has no quantile.
-    cube = engine.random_base2(max(n - 1, 1).bit_length())[:n] + 0.5 ** (BITS + 1)
+    cube = engine.random_base2(max(request.n - 1, 1).bit_length())[: request.n] + 0.5 ** (BITS + 1)
     points = np.concatenate([request.initial, _from_cube(target, cube)[len(request.initial) :]])
     return Design(request.embedding, points, uniform)
 
