@@ -5,16 +5,20 @@ the prior variance of f(x) that is left once f is known at them. A greedy design
 picks a candidate by the two.
 """
 
+import os
+
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from bqlib.checks import checked_number
 from bqlib.designs.design import Design
 from bqlib.weights import PIVOT_TOLERANCE, bq
 
 ROUNDING = 16 * np.finfo(float).eps  # of the largest k(x, x): the error of a power
+BLOCK = 2048  # candidates that are looked at together where the pool comes in blocks
 
 
-def newton_greedy(request, choose, refine=None):
+def newton_greedy(request, choose, refine=None, memory=None):
     """Pick points one by one from the candidates.
 
     The design ends where the candidate that the rule chooses has a power of at most 1e-12 of the
@@ -30,20 +34,29 @@ def newton_greedy(request, choose, refine=None):
     refine : callable, optional
         (interpolant, pool (M, d), residual, power) to a point (d,) of positive power that is
         picked in place of the chosen candidate.
+    memory : float, optional
+        Most bytes to use. Where the basis of the whole pool takes more, it is worked out anew at
+        each step, block by block. Left out: all that the machine has.
 
     Returns
     -------
     Design
         With the weight rule :func:`bqlib.weights.bq`.
 
+    Raises
+    ------
+    MemoryError
+        If `memory` is too little even for one block.
+
     Notes
     -----
-    Fixed pool: O(M n) time a step, O(M n) memory. Fresh pools: O(M n^2) time a step. Source:
-    Mueller and Schaback, "A Newton basis for kernel spaces", 2009.
+    Fixed pool: O(M n) time a step, O(M n) memory. Fresh pools, and a pool in blocks: O(M n^2) time
+    a step, O(M + n^2) memory. Source: Mueller and Schaback, "A Newton basis for kernel spaces",
+    2009.
     """
     embedding, n, initial = request.embedding, request.n, request.initial
+    candidates = _candidates(request, memory)
     interpolant = Interpolant(embedding, n)
-    candidates = (_FreshPools if request.pool is None else _FixedPool)(request)
     points = np.empty((n, embedding.target.dim))
     points[: len(initial)] = initial
     for x in initial:
@@ -62,8 +75,8 @@ def newton_greedy(request, choose, refine=None):
         if i is None or spent:
             return Design(embedding, points[:step], bq, stop_reason(step, spent))
         if refine is None:
-            x, column = candidates.pool[i], candidates.basis[: interpolant.rank, i].copy()
-            residual = candidates.residual[i]
+            x, residual = candidates.pool[i], candidates.residual[i]
+            column = candidates.column(interpolant, i)
         else:
             x = refine(interpolant, candidates.pool, candidates.residual, candidates.power)
             column, residual, power = interpolant.at(x)
@@ -178,23 +191,61 @@ class _FixedPool:
         self.residual -= np.multiply(row, residual / root, out=product)
         self.power -= np.multiply(row, row, out=product)
 
+    def column(self, interpolant, i):
+        return self.basis[: interpolant.rank, i].copy()
 
-class _FreshPools:
-    """A new pool at each step."""
+
+class _PoolInBlocks:
+    """Residual and power worked out anew at each step, for a fresh pool or for the fixed one."""
 
     def __init__(self, request):
-        self.request = request
-        self.height = request.embedding.kernel.diagonal(request.initial).max(initial=0.0)
+        self.request, self.pool = request, request.pool
+        diagonal = request.embedding.kernel.diagonal
+        self.height = diagonal(request.initial).max(initial=0.0)
+        if self.pool is not None:
+            self.height = max(self.height, diagonal(self.pool).max())
 
     def look(self, interpolant):
-        self.pool = self.request.fresh_pool()
-        self.basis = interpolant.columns(self.pool)
-        self.residual, self.power = interpolant.residual_and_power(self.pool, self.basis)
-        diagonal = interpolant.embedding.kernel.diagonal(self.pool)
-        self.height = max(self.height, diagonal.max())
+        if self.request.pool is None:
+            self.pool = self.request.fresh_pool()
+            diagonal = interpolant.embedding.kernel.diagonal(self.pool)
+            self.height = max(self.height, diagonal.max())
+        self.residual, self.power = np.empty((2, len(self.pool)))
+        for start in range(0, len(self.pool), BLOCK):
+            own = slice(start, start + BLOCK)
+            block = self.pool[own]
+            found = interpolant.residual_and_power(block, interpolant.columns(block))
+            self.residual[own], self.power[own] = found
 
     def learn(self, interpolant, x, column, residual, power):
         pass
+
+    def column(self, interpolant, i):
+        return interpolant.columns(self.pool[i : i + 1])[:, 0]
+
+
+def _candidates(request, memory):
+    """The candidates of a request, as the memory allows."""
+    memory = _physical_memory() if memory is None else checked_number(memory, "memory")
+    n, dim = request.n, request.embedding.target.dim
+    size = request.candidates.size if request.pool is None else len(request.pool)
+    least = 8 * (size * (dim + 6) + min(size, BLOCK) * (3 * n + dim) + 2 * n**2)
+    if request.pool is not None and least + 8 * size * n <= memory:
+        return _FixedPool(request)
+    if least <= memory:
+        return _PoolInBlocks(request)
+    raise MemoryError(
+        f"{size} candidates and n = {n} need {least / 1e9:.3g} GB even in blocks, and there are "
+        f"{memory / 1e9:.3g} GB; take fewer candidates or points, or more memory"
+    )
+
+
+def _physical_memory():
+    """Bytes of memory of this machine, infinite where it does not say."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return np.inf
 
 
 def stop_reason(n, spent):

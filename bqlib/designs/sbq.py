@@ -19,6 +19,7 @@ def sbq(
     candidates=Candidates(),  # noqa: B008
     initial=None,
     refine=0,
+    memory=None,
 ):
     """Sequential Bayesian quadrature: each point lowers the posterior variance the most.
 
@@ -36,6 +37,10 @@ def sbq(
     refine : int
         From how many of the best candidates of each step to climb to a point off the pool, which
         is then picked. 0: pick candidates. Within the box, where the target has one.
+    memory : float, optional
+        Most bytes to use. Where the Newton basis of the whole pool takes more, it is worked out
+        anew at each step, block by block: the same picks, for more time. Left out: all that the
+        machine has.
 
     Returns
     -------
@@ -47,12 +52,14 @@ def sbq(
     ------
     ValueError, TypeError
         If an argument is wrong.
+    MemoryError
+        If `memory` is too little even for blocks, with the bytes that are needed.
 
     Notes
     -----
     Picks the candidate with the largest residual^2 / power, the decrement of MMD^2. O(M n) time
-    a step, O(M n) memory; O(M n^2) time a step with fresh candidates. Refining
-    adds some 10 to 50 evaluations of O(refine n^2) a step.
+    a step, O(M n) memory; O(M n^2) time a step and O(M + n^2) memory with fresh candidates and in
+    blocks. Refining adds some 10 to 50 evaluations of O(refine n^2) a step.
 
     References
     ----------
@@ -68,7 +75,10 @@ def sbq(
         return _climb(interpolant, pool[best_first[:refine]])
 
     return newton_greedy(
-        request, lambda residual, power: best(decrement(residual, power)), climb if refine else None
+        request,
+        lambda residual, power: best(decrement(residual, power)),
+        climb if refine else None,
+        memory,
     )
 
 
