@@ -31,6 +31,7 @@ PRIVATE = ".private"  # folder among the results, with the certificates of a run
 KEEP_SECONDS = 2
 QUEUE_SECONDS = 10  # between two looks at the batch system's queue
 SPEAK_SECONDS = 60
+CONNECT_SECONDS = 20
 NAMED_SECONDS = 40  # without any worker of a scheduler that the user names
 
 
@@ -216,7 +217,7 @@ async def connect(site, folder, say=lambda text: None, threads=1):
             place = {"address": cluster.scheduler_address, "security": cluster.security}
         try:
             client = await stack.enter_async_context(
-                distributed.Client(**place, asynchronous=True, timeout=20)
+                distributed.Client(**place, asynchronous=True, timeout=CONNECT_SECONDS)
             )
         except (OSError, TimeoutError, ValueError) as error:
             raise ClusterError(

@@ -6,10 +6,12 @@ Snakemake is gone. A job is a thin client over a private socket and imports next
 """
 
 import asyncio
+import collections
 import contextlib
 import fcntl
 import json
 import os
+import pickle
 import shlex
 import shutil
 import signal
@@ -27,11 +29,17 @@ from bqlib.files import write_atomically
 
 SOCKET = "BQLIB_RUN"  # environment variable with the socket's path
 PROGRESS_SECONDS = 5
+KEPT = ".trials"  # folder among the results
+KEPT_PIECES = 1000  # more than Snakemake has jobs at a time
 SOME_FAILED = 3  # exit code of a run that is complete but for failed trials
 
 
 class RunError(RuntimeError):
     """The run's process could not do what was asked; the message says why."""
+
+
+class RunEndedError(RunError):
+    """The run's process is gone, which Snakemake's end hook tells once for all jobs."""
 
 
 @dataclass
@@ -132,8 +140,14 @@ def _watch_process(session):
         os.kill(os.getpid(), signal.SIGTERM)
 
 
-def stop(session):
+def stop(session, complete=False):
     """End the run's process and its cluster; return when they are gone.
+
+    Parameters
+    ----------
+    session : Session
+    complete : bool
+        Whether the run is, and its trials need not be kept for another one.
 
     Returns
     -------
@@ -158,6 +172,8 @@ def stop(session):
             reason = Path(session.folder, "reason").read_text(encoding="utf-8")
     if process.returncode < 0:
         _cancel_jobs(session.results)
+    if complete:
+        shutil.rmtree(session.results / KEPT, ignore_errors=True)
     shutil.rmtree(session.folder, ignore_errors=True)
     session.lock.close()
     return reason
@@ -240,7 +256,7 @@ def _ask(request):
     if "error" in head:
         raise RunError(head["error"])
     if head.get("size") != len(data):
-        raise RunError("the run's process ended before the work was done")
+        raise RunEndedError("the run's process ended before the work was done")
     return data, head["timing"]
 
 
@@ -285,7 +301,8 @@ def logged(path):
             yield
         except Exception as error:
             traceback.print_exc(file=log)
-            print(f"[bqlib] {type(error).__name__}: {error}", file=terminal, flush=True)
+            if not isinstance(error, RunEndedError):
+                print(f"[bqlib] {type(error).__name__}: {error}", file=terminal, flush=True)
             raise SystemExit(1) from None
 
 
@@ -317,6 +334,40 @@ class Progress:
             )
 
 
+class Kept:
+    """Results of trials, on disk until Snakemake has surely taken note of their pieces.
+
+    They serve the next run where this one is killed. A trial is known by its cell's digest.
+    """
+
+    def __init__(self, folder):
+        self.folder = folder
+        self._delivered = collections.deque()
+
+    def _path(self, digest, seed):
+        return self.folder / f"{digest}-{seed}.pickle"
+
+    def read(self, digest, seed):
+        """What was written, or None."""
+        try:
+            return pickle.loads(self._path(digest, seed).read_bytes())
+        except (OSError, EOFError, pickle.UnpicklingError):
+            return None
+
+    def write(self, digest, seed, outcome):
+        self.folder.mkdir(exist_ok=True)
+        path = self._path(digest, seed)
+        path.with_suffix(".tmp").write_bytes(pickle.dumps(outcome))
+        path.with_suffix(".tmp").rename(path)
+
+    def delivered(self, digest, seeds):
+        """Forget the trials of a piece, once enough further ones were delivered."""
+        self._delivered.append([self._path(digest, seed) for seed in seeds])
+        if len(self._delivered) > KEPT_PIECES:
+            for path in self._delivered.popleft():
+                path.unlink(missing_ok=True)
+
+
 class Run:
     """State of the run's process.
 
@@ -330,16 +381,17 @@ class Run:
         Done when the run is to end: with None when it is told to, or with why it cannot go on.
     client : asyncio.Future
         The Dask client.
+    kept : Kept
     """
 
-    def __init__(self, experiment, progress):
+    def __init__(self, experiment, progress, kept):
         from concurrent.futures import ThreadPoolExecutor
 
         loop = asyncio.get_running_loop()
-        self.experiment, self.progress = experiment, progress
+        self.experiment, self.progress, self.kept = experiment, progress, kept
         self.wanted = asyncio.Event()
         self.ended, self.client = loop.create_future(), loop.create_future()
-        self._encoder = ThreadPoolExecutor(max_workers=1)
+        self._thread = ThreadPoolExecutor(max_workers=1)
 
     def end(self, error=None):
         """Let the run end, for `error` if there is one."""
@@ -353,12 +405,14 @@ class Run:
 
         spec, seeds = self.experiment.spec(Cell(**cell)), range(first, last + 1)
         outcomes, seconds = await self.outcomes(spec, seeds, digest)
-        trials = [outcomes[seed] for seed in seeds]
-        encoded = asyncio.get_running_loop().run_in_executor(
-            self._encoder, encode_piece, spec, seeds, trials
-        )
+        data = await self._aside(encode_piece, spec, seeds, [outcomes[seed] for seed in seeds])
         failed = {seed: text for seed, text in outcomes.items() if isinstance(text, str)}
-        return await encoded, {"seconds": dict(sorted(seconds.items())), "failed": failed}
+        return data, {"seconds": seconds, "failed": failed}
+
+    async def _aside(self, function, *arguments):
+        """The result of a function that may take a while, in the one thread for such."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, function, *arguments)
 
     async def study(self, study, digest):
         """Compute one study: its packed arrays, and the seconds of each seed."""
@@ -381,17 +435,25 @@ class Run:
             raise RunError("the sweep or the code changed while the run went on: start it again")
         self.wanted.set()
         client = await asyncio.shield(self.client)
+        done = {seed: self.kept.read(digest, seed) for seed in seeds}
         futures = {
             client.submit(attempt, spec, seed, versions(), key=f"trial-{digest}-{seed}"): seed
             for seed in seeds
+            if done[seed] is None
         }
-        outcomes, seconds = {}, {}
+        for _ in range(len(seeds) - len(futures)):
+            self.progress.trial(failed=False)
         # A result is taken over as soon as it is there: a worker that is lost later costs nothing.
         async for future in as_completed(list(futures)):
             seed = futures.pop(future)
-            outcomes[seed], seconds[seed] = await self.outcome(future)
+            done[seed] = outcome, _ = await self.outcome(future)
             future.release()
-            self.progress.trial(failed=isinstance(outcomes[seed], str))
+            failed = isinstance(outcome, str)
+            self.progress.trial(failed)
+            if not failed:
+                await self._aside(self.kept.write, digest, seed, done[seed])
+        self.kept.delivered(digest, seeds)
+        outcomes, seconds = ({seed: done[seed][i] for seed in seeds} for i in (0, 1))
         return outcomes, seconds
 
     async def outcome(self, future):
@@ -465,7 +527,8 @@ async def serve(sweep, shelf, site, results, place, parent):
     from bqlib.experiment import load
 
     site, experiment, results = read_site(site), load(sweep, shelf), Path(results)
-    run = Run(experiment, Progress(trials_to_do(experiment, results)))
+    progress = Progress(trials_to_do(experiment, results))
+    run = Run(experiment, progress, Kept(results / KEPT))
     loop = asyncio.get_running_loop()
     for signal_number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(signal_number, run.end)

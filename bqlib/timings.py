@@ -58,6 +58,8 @@ def failed_trials(results, pieces):
 def retry(results):
     """Delete the pieces with failed trials, so that the next run computes these again.
 
+    With them goes the head of the dataset gathered from them, or Snakemake would not miss them.
+
     Returns
     -------
     list of (str, int, str)
@@ -68,4 +70,6 @@ def retry(results):
     failed = failed_trials(results, pieces)
     for piece in {piece for piece, _, _ in failed}:
         (folder / piece).unlink()
+    if failed:
+        Path(results, "curves.zarr", "zarr.json").unlink(missing_ok=True)
     return failed

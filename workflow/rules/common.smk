@@ -72,7 +72,7 @@ def start_run():
 
 def end_run(error=False):
     """Stop the run's process, and say in the last lines how it went and what to do next."""
-    reason = run.stop(session) if "session" in globals() else ""
+    reason = run.stop(session, complete=not error) if "session" in globals() else ""
     failed = timings.failed_trials(RESULTS, PIECES)
     if error:
         say(f"stopped: {reason or 'a job failed, see above'}")
@@ -84,8 +84,8 @@ def end_run(error=False):
         say(f"{len(failed)} of {len(EXPERIMENT.cells()) * EXPERIMENT.seeds} trials failed")
         say(f"the first is {name.rpartition('/')[0]}, seed {seed}: {why}")
         say(f"to try them again: python -m bqlib retry {RESULTS}, then the same command again")
-    if failed and not error:
-        raise SystemExit(run.SOME_FAILED)
+    if error or failed:
+        raise SystemExit(1 if error else run.SOME_FAILED)
 
 
 def say(text):

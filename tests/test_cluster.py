@@ -1,0 +1,287 @@
+import asyncio
+import json
+import os
+import stat
+import subprocess
+import sys
+from contextlib import ExitStack
+
+import dask
+import pytest
+from distributed import LocalCluster
+
+from bqlib import cluster
+from bqlib.cluster import BATCH_SYSTEMS, ClusterError, Site, connect, job_script, read_site
+
+PROFILES = cluster.Path(__file__).parent.parent / "profiles"
+
+
+def site_file(folder, text):
+    path = folder / "site.yaml"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("profile", ["local", "cluster", "batch"])
+def test_the_shipped_site_files_are_read(profile):
+    site = read_site(PROFILES / profile / "site.yaml")
+    assert site.system == {"local": "local", "cluster": "slurm", "batch": "job"}[profile]
+
+
+def test_an_empty_key_takes_its_default(tmp_path):
+    path = site_file(
+        tmp_path, "system: pbs\nworkers: 3\nmemory: 2GiB\nqueue:\ndirectives: [a, b]\n"
+    )
+    assert read_site(path) == Site(
+        system="pbs", workers=3, memory="2GiB", directives=("a", "b"), walltime="01:00:00"
+    )
+
+
+def test_all_problems_of_a_site_file_are_told_with_their_lines(tmp_path):
+    wrong = {
+        "system: slrum": "is 'slrum'; allowed: slurm, pbs, lsf, sge, oar, htcondor, local, job",
+        "workers: 0": "is 0; give a whole number from 1 on",
+        "memory: 4": "is 4; give a text",
+        "walltime: 1:00": "is '1:00'; give hours, minutes and seconds, such as 01:30:00",
+        "queu: short": "unknown key; allowed: system, workers,",
+        "directives: --exclusive": "give a list of texts",
+        "wait: soon": "give a number of minutes",
+    }
+    path = site_file(tmp_path, "\n".join(wrong))
+    with pytest.raises(ClusterError) as caught:
+        read_site(path)
+    told = str(caught.value).splitlines()
+    for i, (line, problem) in enumerate(wrong.items()):
+        assert told[i].startswith(f"{path}:{i + 1}: {line.split(':')[0]}: "), told[i]
+        assert problem in told[i]
+
+
+@pytest.mark.parametrize(
+    "text, problem",
+    [
+        ("system: slurm\nmemory: 1GiB", "workers: missing, and system slurm needs it"),
+        ("system: slurm\nworkers: 2", "memory: missing"),
+        ("memory: 100MB", "a worker needs at least 512MiB"),
+        ("memory: much", "give a number with its unit"),
+        (
+            "system: htcondor\nworkers: 1\nmemory: 1GiB\nqueue: a",
+            "site.yaml:4: queue: htcondor has",
+        ),
+        ("system: htcondor\nworkers: 1\nmemory: 1GiB\ndirectives: [a]", "of the form key = value"),
+        ("- system", "must hold a mapping"),
+    ],
+)
+def test_what_is_wrong_with_a_site_is_said(tmp_path, text, problem):
+    with pytest.raises(ClusterError, match=r"site\.yaml:") as caught:
+        read_site(site_file(tmp_path, text))
+    assert problem in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "system, lines",
+    [
+        ("slurm", ["#SBATCH -p short", "#SBATCH -A physics", "#SBATCH -t 02:30:00", "--mem=4G"]),
+        ("pbs", ["#PBS -q short", "#PBS -A physics", "select=1:ncpus=2:mem=4096MB"]),
+        ("lsf", ["#BSUB -q short", '#BSUB -P "physics"', "#BSUB -W 02:30\n", "#BSUB -n 2"]),
+        ("sge", ["#$ -q short", "#$ -P physics", "#$ -l h_rt=02:30:00"]),
+        ("oar", ["#OAR -q short", "--project physics", "/nodes=1/core=2,walltime=02:30:00"]),
+        ("htcondor", ["MY.DaskWorkerCores = 2", "MY.DaskWorkerMemory = 4294967296"]),
+    ],
+)
+def test_one_word_changes_the_batch_system(system, lines, tmp_path, monkeypatch):
+    own = {"queue": "short", "account": "physics", "walltime": "02:30:00"}
+    extra = ("extra = line",) if system == "htcondor" else ("--extra=line",)
+    site = Site(
+        system=system,
+        workers=4,
+        workers_per_job=2,
+        memory="2GiB",
+        interface="ib0",
+        scratch="$TMPDIR/some where",
+        directives=extra,
+        prologue=("module load python",),
+        **({} if system == "htcondor" else own),
+    )
+    folder = tmp_path / "a checkout"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    script = job_script(site, "results/quick")
+    for line in [*lines, *extra, "module load python", "--interface ib0", "--nworkers 2"]:
+        assert line in script
+    assert "--memory-limit 2.00GiB" in script and "--protocol tls://" in script
+    assert "--tls-key results/quick/.private/key.pem" in script
+    assert "--no-dashboard --dashboard-address 127.0.0.1:0" in script
+    shell = script.replace("''", "'").replace('""', '"')  # condor doubles quotation marks
+    assert f"cd '{folder}'" in shell and '--local-directory "$TMPDIR/some where"' in shell
+    assert list(folder.iterdir()) == []
+
+
+def test_systems_without_jobs_have_no_script():
+    with pytest.raises(ClusterError, match=", ".join(BATCH_SYSTEMS)):
+        job_script(Site(), "results/quick")
+
+
+def session(site, folder, act=None):
+    """Connect, do `act(client)`, and return what was said."""
+    said = []
+
+    async def work():
+        async with connect(site, folder, said.append) as client:
+            if act is not None:
+                await act(client)
+
+    asyncio.run(work())
+    return said
+
+
+def test_trials_run_inside_a_job(tmp_path):
+    async def act(client):
+        pids = await client.gather([client.submit(os.getpid, pure=False) for _ in range(3)])
+        assert set(pids) == {os.getpid()}
+
+    (said,) = session(Site(system="job"), tmp_path, act)
+    assert said == "Dask: 1 workers"
+
+
+STRANGER = """
+import encodings.idna, os, socket, ssl, sys
+port, key, place = int(sys.argv[1]), *sys.argv[2:]
+os.setgroups([]), os.setgid(65534), os.setuid(65534)
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+def attempt(what, act):
+    try:
+        print(what, "got", act())
+    except OSError as error:
+        print(what, type(error).__name__, error)
+def speak():
+    with context.wrap_socket(socket.create_connection(("127.0.0.1", port))) as connection:
+        return connection.recv(1)
+attempt("scheduler", speak)
+attempt("key", lambda: open(key).read())
+attempt("socket", lambda: socket.socket(socket.AF_UNIX).connect(place))
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="becoming another user needs root")
+def test_another_user_without_the_certificate_is_refused(tmp_path):
+    tmp_path.parent.chmod(0o711)
+    tmp_path.chmod(0o755)
+    private = tmp_path / "private"
+    cluster._write_certificates(private)
+    assert stat.S_IMODE(private.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(path.stat().st_mode) for path in private.iterdir()} == {0o600}
+
+    async def act(client):
+        address = client.scheduler.address
+        assert address.startswith("tls://127.0.0.1:")
+        port = address.rpartition(":")[2]
+        command = [sys.executable, "-c", STRANGER, port, private / "key.pem", private / "socket"]
+        process = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE)
+        output, _ = await process.communicate()
+        scheduler, key, socket = output.decode().splitlines()
+        assert scheduler.startswith("scheduler SSLError") and "certificate required" in scheduler
+        assert key.startswith("key PermissionError")
+        assert socket.startswith("socket PermissionError")
+
+    session(Site(workers=1), tmp_path, act)
+
+
+def test_a_worker_has_no_more_than_its_memory(tmp_path):
+    async def act(client):
+        error = await client.submit(hoard, 2**29).exception()
+        assert isinstance(error, MemoryError)
+        assert await client.submit(hoard, 2**26) == 2**26
+
+    session(Site(workers=1, memory="768MiB"), tmp_path, act)
+
+
+def hoard(size):
+    with cluster.memory_limited():
+        return len(bytearray(size))
+
+
+@pytest.fixture
+def name_scheduler():
+    """Names a scheduler, as DASK_SCHEDULER_ADDRESS and DASK_SCHEDULER_FILE do."""
+    with ExitStack() as stack:
+
+        def name(**place):
+            values = {f"scheduler-{key}": str(value) for key, value in place.items()}
+            stack.enter_context(dask.config.set(values))
+
+        yield name
+
+
+def test_a_missing_scheduler_file_is_told(tmp_path, name_scheduler):
+    name_scheduler(file=tmp_path / "scheduler.json")
+    with pytest.raises(ClusterError, match="does not exist: start the scheduler first"):
+        session(Site(), tmp_path)
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[]"])
+def test_a_broken_scheduler_file_is_told(tmp_path, name_scheduler, content):
+    file = tmp_path / "scheduler.json"
+    file.write_text(content)
+    name_scheduler(file=file)
+    with pytest.raises(ClusterError, match="cannot be read"):
+        session(Site(), tmp_path)
+
+
+def test_a_stale_scheduler_file_is_told(tmp_path, monkeypatch, name_scheduler):
+    file = tmp_path / "scheduler.json"
+    file.write_text(json.dumps({"address": "tcp://127.0.0.1:9"}))
+    name_scheduler(file=file)
+    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 2)
+    with pytest.raises(ClusterError, match="no Dask scheduler answers at tcp://127"):
+        session(Site(), tmp_path)
+
+
+@pytest.fixture
+def other():
+    """A scheduler of the user's own, with one worker in this process."""
+    quiet = {"dashboard_address": "127.0.0.1:0", "worker_dashboard_address": "127.0.0.1:0"}
+    with LocalCluster(n_workers=1, processes=False, protocol="tcp://", **quiet) as other:
+        yield other
+
+
+def test_a_named_scheduler_is_used(other, tmp_path, name_scheduler):
+    name_scheduler(address=other.scheduler_address)
+    assert session(Site(system="slurm"), tmp_path) == ["Dask: 1 workers"]
+    assert len(other.scheduler_info["workers"]) == 1
+
+
+def test_a_named_scheduler_without_workers_is_told(other, tmp_path, monkeypatch, name_scheduler):
+    other.scale(0)
+    name_scheduler(address=other.scheduler_address)
+    monkeypatch.setattr(cluster, "NAMED_SECONDS", 1)
+    with pytest.raises(ClusterError, match=r"no Dask worker for .* minutes \(tcp://"):
+        session(Site(), tmp_path)
+
+
+def test_workers_that_run_other_versions_are_told(other, tmp_path, monkeypatch, name_scheduler):
+    name_scheduler(address=other.scheduler_address)
+    ours = cluster.versions() | {"numpy": "1.0"}
+    monkeypatch.setattr(cluster, "refuse_other_versions", refuse_as_if(ours))
+    with pytest.raises(ClusterError, match=r"and not 1\.0: make them equal"):
+        session(Site(), tmp_path)
+
+
+def refuse_as_if(ours):
+    refuse = cluster.refuse_other_versions
+    return lambda theirs, _, worker: refuse(theirs, ours, worker)
+
+
+def test_a_cluster_that_loses_all_workers_ends_the_run(
+    other, tmp_path, monkeypatch, name_scheduler
+):
+    name_scheduler(address=other.scheduler_address)
+    monkeypatch.setattr(cluster, "NAMED_SECONDS", 0.5)
+    monkeypatch.setattr(cluster, "KEEP_SECONDS", 0.1)
+
+    async def act(client):
+        await client.retire_workers()
+        await asyncio.sleep(30)
+
+    with pytest.raises(ClusterError, match="no Dask worker for"):
+        session(Site(), tmp_path, act)

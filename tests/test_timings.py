@@ -1,0 +1,55 @@
+import json
+
+from bqlib.__main__ import main
+from bqlib.timings import failed_trials, read_timing, retry
+
+GOOD, BAD = "mixture/eq/0.5/sbq/seeds-0-1.zarr.zip", "mixture/eq/0.5/sbq/seeds-2-3.zarr.zip"
+
+
+def make_results(folder):
+    timings = {
+        GOOD: {"seconds": {"0": 1.5, "1": 2.0}, "failed": {}},
+        BAD: {"seconds": {"2": 1.0, "3": None}, "failed": {"3": "out of memory"}},
+    }
+    for piece, content in timings.items():
+        for path, text in {
+            folder / "pieces" / piece: "piece",
+            folder / "timings" / piece.replace(".zarr.zip", ".json"): json.dumps(content),
+        }.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+    (folder / "curves.zarr").mkdir()
+    (folder / "curves.zarr" / "zarr.json").write_text("{}")
+    return folder
+
+
+def test_seconds_and_failures_are_read(tmp_path):
+    results = make_results(tmp_path)
+    assert read_timing(results, GOOD) == ({0: 1.5, 1: 2.0}, {})
+    assert read_timing(results, BAD) == ({2: 1.0}, {3: "out of memory"})
+    assert read_timing(results, "mixture/eq/1/sbq/seeds-0-1.zarr.zip") == ({}, {})
+    assert failed_trials(results, [GOOD, BAD]) == [(BAD, 3, "out of memory")]
+    assert failed_trials(results, [GOOD]) == []
+
+
+def test_retry_deletes_the_pieces_with_failures_alone(tmp_path, capsys):
+    results = make_results(tmp_path)
+    assert main(["retry", str(results)]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == f"{BAD}: seed 3 had failed: out of memory"
+    assert "1 failed trials" in said[1]
+    assert (results / "pieces" / GOOD).exists() and not (results / "pieces" / BAD).exists()
+    assert not (results / "curves.zarr" / "zarr.json").exists()
+    assert retry(results) == []
+
+
+def test_without_failures_nothing_is_deleted(tmp_path):
+    results = make_results(tmp_path)
+    (results / "pieces" / BAD).unlink()
+    assert retry(results) == []
+    assert (results / "curves.zarr" / "zarr.json").exists()
+
+
+def test_retry_needs_results(tmp_path, capsys):
+    assert main(["retry", str(tmp_path)]) == 1
+    assert "there are no pieces" in capsys.readouterr().err
