@@ -52,6 +52,7 @@ PLACES = {
         "alternatives": "bqlib.studies.alternatives:STUDY",
         "cost": "bqlib.studies.cost:STUDY",
         "kernel_choice": "bqlib.studies.kernel_choice:STUDY",
+        "refinement": "bqlib.studies.refinement:STUDY",
         "submodularity": "bqlib.studies.submodularity:STUDY",
     },
 }

@@ -7,6 +7,7 @@ import numpy as np
 
 from bqlib.candidates import Candidates
 from bqlib.designs.herding import herding
+from bqlib.designs.joint import joint
 from bqlib.designs.sbq import sbq
 from bqlib.schema import Variable
 from bqlib.streams import stream
@@ -21,6 +22,9 @@ RUNS, ENOUGH = 3, 0.5  # the best of so many runs, or fewer where they take so m
 # As in the plans, but with a new pool at each step.
 FRESH = {"herding_fresh": (herding, uniform), "sbq_fresh": (sbq, bq)}
 
+# Its cost does not depend on the pool, but for the SBQ design that it starts from.
+SLOW = {"joint": (joint, bq)}
+
 
 def cost(target, kernel, candidates, n, seed):
     """Seconds and memory of making a design and its weights, without drawing its pool.
@@ -31,11 +35,11 @@ def cost(target, kernel, candidates, n, seed):
     -------
     dict of ndarray
         ``seconds`` (plan, n) with the whole pool, ``seconds_by_pool`` (plan, pool) with half the
-        points, and ``peak_bytes`` (plan,) with half the points and the whole pool. The plans with
-        fresh candidates have a tenth of the pool at each step.
+        points, NaN for joint refinement; and ``peak_bytes`` (plan,) with half the points and the
+        whole pool. The plans with fresh candidates have a tenth of the pool at each step.
     """
-    plans = PLANS | FRESH
-    sizes = np.unique([max(1, round(share * n)) for share in SHARES])
+    plans = PLANS | FRESH | SLOW
+    sizes = np.unique([max(1, round(share * n)) for share in SHARES]).tolist()
     pools = {}
     for share in SHARES:
         pool = one_pool(candidates, target, stream("candidates", seed), share)
@@ -44,7 +48,7 @@ def cost(target, kernel, candidates, n, seed):
     pools = {size: pool for size, pool in pools.items() if size >= half}
     whole = pools[max(pools)]
     seconds = np.empty((len(plans), len(sizes)))
-    by_pool = np.empty((len(plans), len(pools)))
+    by_pool = np.full((len(plans), len(pools)), np.nan)
     peak = np.empty(len(plans))
     for i, (name, (design, rule)) in enumerate(plans.items()):
 
@@ -60,11 +64,12 @@ def cost(target, kernel, candidates, n, seed):
 
         run(sizes[0], whole)  # what is loaded and planned at the first call
         seconds[i] = [_seconds(run, size, whole) for size in sizes]
-        by_pool[i] = [_seconds(run, half, pool) for pool in pools.values()]
+        if name not in SLOW:
+            by_pool[i] = [_seconds(run, half, pool) for pool in pools.values()]
         peak[i] = _peak(run, half, whole)
     return {
         "plan": np.array(list(plans)),
-        "n": sizes,
+        "n": np.array(sizes),
         "pool": np.array(list(pools)),
         "seconds": seconds,
         "seconds_by_pool": by_pool,

@@ -12,6 +12,7 @@ from bqlib.designs.omp import omp
 from bqlib.designs.p_greedy import p_greedy
 from bqlib.designs.rpcholesky import rpcholesky
 from bqlib.designs.sbq import sbq
+from bqlib.designs.sobol import sobol
 from bqlib.weights import bq, nonnegative, uniform
 
 SWITCHES = (50, 100, 200)  # points of SBQ before herding takes over
@@ -30,6 +31,8 @@ def sbq_then_herding(target, kernel, n, *, rng, candidates, switch):
 PLANS = {
     "iid": (iid, uniform),
     "iid_bq": (iid, bq),
+    "sobol": (sobol, uniform),
+    "sobol_bq": (sobol, bq),
     "herding": (herding, uniform),
     "herding_bq": (herding, bq),
     "frank_wolfe": (frank_wolfe, line_search),
