@@ -144,7 +144,13 @@ def test_a_fitted_kernel_beside_a_design():
         (Stein(NORMAL), points(3), np.ones(3), TypeError, "this Stein has no length-scales"),
         (Brownian(), points(3), np.ones(3), TypeError, "this Brownian has no length-scales"),
         (KERNELS[0], points(3), np.ones(2), ValueError, r"values have shape \(2,\); 3 points"),
-        (KERNELS[0], points(3), [1.0, 2.0, np.nan], ValueError, "values are NaN or infinite at .* \\[2\\]"),
+        (
+            KERNELS[0],
+            points(3),
+            [1.0, 2.0, np.nan],
+            ValueError,
+            "values are NaN or infinite at .* \\[2\\]",
+        ),
         (KERNELS[0], points(3), np.zeros(3), ValueError, "all values are zero"),
     ],
 )

@@ -196,7 +196,10 @@ ONE = np.ones((1, 1, 1))
         (lambda: Empirical([1.0, 2.0]), r"points have shape \(2,\)"),
         (lambda: Empirical(np.empty((0, 2))), r"points have shape \(0, 2\)"),
         (lambda: Empirical([[1.0]], [0.5, 0.5]), r"weights have shape \(2,\)"),
-        (lambda: Empirical([[np.nan]], [0.5]), r"weights sum to 0.5.*points hold NaN or infinity, first in row 0: \[nan\]"),
+        (
+            lambda: Empirical([[np.nan]], [0.5]),
+            r"weights sum to 0.5.*points hold NaN or infinity, first in row 0: \[nan\]",
+        ),
         (lambda: Unnormalised(1), "give the log density, the score or both"),
         (lambda: Unnormalised(0, score=np.negative), "dim is 0"),
     ],
@@ -207,7 +210,7 @@ def test_bad_arguments(build, problem):
 
 
 def test_arguments_of_a_wrong_kind():
-    with pytest.raises(TypeError, match="dim is 1.5; it must be a whole number"):
+    with pytest.raises(TypeError, match=r"dim is 1\.5; it must be a whole number"):
         Unnormalised(1.5, score=np.negative)
     with pytest.raises(TypeError, match="these are not: float"):
         Product([NORMAL, 1.0])
