@@ -312,6 +312,36 @@ def test_joint_keeps_initial_points_and_stays_in_the_box():
     assert (design.points >= 0).all() and (design.points <= 1).all()
 
 
+@pytest.mark.parametrize(
+    "target, kernel",
+    [
+        (TARGET, ExponentiatedQuadratic(0.3)),
+        (TARGET, ExponentiatedQuadratic(1.5)),  # 60 points come near the floor of float64
+        (Uniform([0.0, 0.0], [1.0, 1.0]), Matern(0.3, nu=0.5)),  # no gradient at x = y
+        (Uniform([0.0], [1.0]), Brownian()),
+        (TARGET, Stein(TARGET, constant=1.0)),
+    ],
+)
+def test_joint_is_never_worse_than_sbq(target, kernel):
+    pool = Candidates(size=300)
+    start, moved = (
+        make(name, 60, target, kernel, pool, **options)
+        for name, options in (("sbq", {}), ("joint", {"iterations": 20}))
+    )
+    assert curve(moved)[-1] <= curve(start)[-1]
+
+
+def test_joint_with_nothing_to_move_is_sbq():
+    kernel = Stein(TARGET)  # all weights zero have MMD zero
+    assert len(make("joint", 5, kernel=kernel).points) == 0
+    initial = [[0.0]]  # its kernel is zero, so the weights end before it
+    start, moved = (
+        make(name, 3, Uniform([0.0], [1.0]), Brownian(), np.array([[0.0]] * 3), initial=initial)
+        for name in ("sbq", "joint")
+    )
+    np.testing.assert_array_equal(moved.points, start.points)
+
+
 def test_joint_says_when_float64_ends():
     design = make("joint", 100, kernel=ExponentiatedQuadratic(5.0), iterations=5)
     assert len(design.points) < 100 and "n = " in design.stop

@@ -7,8 +7,12 @@ from scipy.optimize import Bounds, minimize
 from bqlib.candidates import Candidates
 from bqlib.designs.design import Design, support
 from bqlib.designs.sbq import sbq
+from bqlib.discrepancy import mmd2
 
 NUGGET = 1e-13  # of the largest k(x, x): keeps the Gram matrix of close points positive definite
+# The share that noise in f would have in the MMD^2 of the SBQ design. Without it, pairs of points
+# close in until their weights, large and opposite, take a derivative of f, and the descent stalls.
+NOISE = 0.01
 
 
 def joint(
@@ -53,9 +57,10 @@ def joint(
 
     Notes
     -----
-    Minimises V0 - z'K^{-1}z over the points, whose gradient in x_i is
-    -2 w_i (grad z(x_i) - sum_j w_j grad_1 k(x_i, x_j)). A local minimum: O(n^3 + n^2 d) time a
-    step, O(n^2 d) memory.
+    Minimises V0 - z'K^{-1}z over the points, where the gradient in x_i is
+    -2 w_i (grad z(x_i) - sum_j w_j grad_1 k(x_i, x_j)). For the first three quarters of the steps,
+    the diagonal of K holds a little noise, which keeps points apart. A local minimum:
+    O(n^3 + n^2 d) time a step, O(n^2 d) memory.
 
     References
     ----------
@@ -64,22 +69,39 @@ def joint(
     if iterations < 0:
         raise ValueError(f"iterations is {iterations}; it must be 0 or more")
     start = sbq(target, kernel, n, rng=rng, candidates=candidates, initial=initial)
-    kept = start.points[: 0 if initial is None else len(initial)]
-    free = _descend(start.embedding, kept, start.points[len(kept) :], iterations)
-    moved = sbq(target, kernel, len(start.points), rng=rng, candidates=free, initial=kept)
-    return Design(moved.embedding, moved.points, moved.rule, start.stop or moved.stop)
+    kept = 0 if initial is None else len(initial)
+    size = len(start.points)
+    if size == kept or not start.weights.any():
+        return start
+    before = mmd2(start.embedding, start.points, start.weights)
+    if np.isnan(before):  # it is below the floor of float64
+        return start
+    points = start.points
+    noise = NOISE * before / np.square(start.weights).sum()
+    nugget = NUGGET * kernel.diagonal(points).max()
+    last = iterations // 4
+    for added, steps in ((noise, iterations - last), (nugget, last)):
+        points = _descend(start.embedding, points, kept, added, before, steps)
+    moved = sbq(target, kernel, size, rng=rng, candidates=points[kept:], initial=points[:kept])
+    after = mmd2(moved.embedding, moved.points, moved.weights)
+    if not after <= before:
+        return start
+    return Design(moved.embedding, moved.points, moved.rule, moved.stop or start.stop)
 
 
-def _descend(embedding, kept, free, iterations):
-    """The points `free`, moved by L-BFGS to lower the MMD of `kept` and them with BQ weights."""
-    kernel = embedding.kernel
+def _descend(embedding, points, kept, noise, scale, iterations):
+    """Points of which L-BFGS moved all but the first `kept`, to lower the MMD of BQ weights.
+
+    `noise` is added to the diagonal of the Gram matrix; `scale` is the MMD^2 to start from.
+    """
+    kernel, free = embedding.kernel, points[kept:]
     lower, upper = (np.tile(end, len(free)) for end in support(embedding.target))
 
-    def objective(flat, scale):
+    def objective(flat):
         moving = flat.reshape(free.shape)
-        x = np.concatenate([kept, moving])
+        x = np.concatenate([points[:kept], moving])
         gram = kernel(x, x)
-        gram[np.diag_indices(len(x))] += NUGGET * gram.diagonal().max()
+        gram[np.diag_indices(len(x))] += noise
         mean = embedding.kernel_mean(x)
         try:
             factor = cho_factor(gram, lower=True, overwrite_a=True, check_finite=False)
@@ -88,17 +110,15 @@ def _descend(embedding, kept, free, iterations):
         weights = cho_solve(factor, mean, check_finite=False)
         slopes = embedding.kernel_mean_gradient(moving)
         slopes = slopes - np.einsum("ijd,j->id", kernel.gradient(moving, x), weights)
-        mmd2 = embedding.prior_variance - weights @ mean
-        return mmd2 / scale, (-2 / scale * weights[len(kept) :, None] * slopes).ravel()
+        variance = embedding.prior_variance - weights @ mean
+        return variance / scale, (-2 / scale * weights[kept:, None] * slopes).ravel()
 
-    scale = objective(free.ravel(), 1.0)[0]
     found = minimize(
         objective,
         free.ravel(),
-        args=(scale,),
         jac=True,
         method="L-BFGS-B",
         bounds=Bounds(lower, upper),
         options={"maxiter": iterations, "maxfun": 10 * iterations, "ftol": 0, "maxcor": 50},
     )
-    return found.x.reshape(free.shape)
+    return np.concatenate([points[:kept], found.x.reshape(free.shape)])
