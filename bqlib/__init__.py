@@ -4,9 +4,6 @@ The names below load their modules when they are first used, so that importing b
 """
 
 from importlib import import_module
-from importlib.metadata import version
-
-__version__ = version("bqlib")
 
 _PUBLIC = {
     "Brownian": "bqlib.kernels",
@@ -48,6 +45,10 @@ __all__ = sorted(_PUBLIC)
 
 
 def __getattr__(name):
+    if name == "__version__":
+        from importlib.metadata import version  # takes longer to load than all else here
+
+        return version("bqlib")
     if name not in _PUBLIC:
         raise AttributeError(f"module 'bqlib' has no attribute {name!r}")
     return getattr(import_module(_PUBLIC[name]), name)

@@ -8,13 +8,12 @@ import shutil
 import sys
 import tempfile
 import time
-from contextlib import AsyncExitStack, asynccontextmanager, chdir, contextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, chdir, suppress
 from dataclasses import dataclass, fields
-from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 
 from bqlib import yamlfile
+from bqlib.worker import OtherCodeError, refuse_other_versions, versions
 
 # Batch systems: the class of dask-jobqueue, and its word for who pays.
 BATCH_SYSTEMS = {
@@ -27,6 +26,9 @@ BATCH_SYSTEMS = {
 }
 SYSTEMS = (*BATCH_SYSTEMS, "local", "job")
 SMALLEST_MEMORY = 512 * 2**20  # Python with its libraries takes half of it
+# Freed memory stays with a worker: by Dask's default it goes back to the system, and each step of a
+# design takes its pages anew, which costs as much again as the step.
+MALLOC = {"MALLOC_TRIM_THRESHOLD_": str(2**28), "MALLOC_MMAP_THRESHOLD_": str(2**26)}
 PRIVATE = ".private"  # folder among the results, with the certificates of a run
 KEEP_SECONDS = 2
 QUEUE_SECONDS = 10  # between two looks at the batch system's queue
@@ -201,8 +203,9 @@ async def connect(site, folder, say=lambda text: None, threads=1):
     import distributed
 
     # A worker that Dask pauses or that spills to a full disk stops for ever without a word;
-    # trials end with a MemoryError before it comes to that, see memory_limited().
+    # trials end with a MemoryError before it comes to that, see bqlib.worker.
     dask.config.set({f"distributed.worker.memory.{k}": False for k in ("target", "spill", "pause")})
+    os.environ.update(MALLOC)
     named = _named_scheduler()
     async with AsyncExitStack() as stack:
         cluster = jobs = None
@@ -390,7 +393,9 @@ def _jobqueue(site, folder):
 # For the workers of a batch system, as dask.config.set() above is for those of this machine.
 _SETTINGS = [
     f"export DASK_DISTRIBUTED__WORKER__MEMORY__{key}=False" for key in ("TARGET", "SPILL", "PAUSE")
-] + [f"export {name}_NUM_THREADS=1" for name in ("OMP", "OPENBLAS", "MKL")]
+]
+_SETTINGS += [f"export {name}_NUM_THREADS=1" for name in ("OMP", "OPENBLAS", "MKL")]
+_SETTINGS += [f"export {name}={value}" for name, value in MALLOC.items()]
 
 
 def job_script(site, folder):
@@ -608,43 +613,8 @@ async def _refuse_other_versions(client):
         found = await client.run(versions)
     except (ImportError, AttributeError) as error:
         raise ClusterError(f"workers have no bqlib, or another one: {_line(error)}") from None
-    for worker, theirs in found.items():
-        refuse_other_versions(theirs, versions(), worker)
-
-
-def refuse_other_versions(theirs, ours, worker):
-    """Raise a ClusterError unless a worker's versions are those of this process."""
-    if theirs != ours:
-        pairs = [f"{k} {theirs.get(k)} and not {ours[k]}" for k in ours if theirs.get(k) != ours[k]]
-        raise ClusterError(f"worker {worker} runs {', '.join(pairs)}: make them equal")
-
-
-@cache
-def versions():
-    """Versions that results depend on."""
-    packages = {name: version(name) for name in ("bqlib", "numpy", "scipy")}
-    return packages | {"python": ".".join(map(str, sys.version_info[:2]))}
-
-
-@contextmanager
-def memory_limited():
-    """Within a worker: let allocations beyond its memory raise a MemoryError.
-
-    Without it, what runs out of memory is the machine or the job, and that kills the worker.
-    A sixteenth and 256 MiB are left to Python and to the process that watches over the worker.
-    """
-    import resource
-
-    from distributed import get_worker
-
-    limit = get_worker().memory_manager.memory_limit
-    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    if limit:
-        wanted = max(limit - limit // 16 - 2**28, limit // 2)
-        if hard != resource.RLIM_INFINITY:
-            wanted = min(wanted, hard)
-        resource.setrlimit(resource.RLIMIT_DATA, (wanted, hard))
     try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+        for worker, theirs in found.items():
+            refuse_other_versions(theirs, versions(), worker)
+    except OtherCodeError as error:
+        raise ClusterError(str(error)) from None

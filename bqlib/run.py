@@ -1,17 +1,14 @@
-"""The run's own process: it owns the Dask cluster and turns requests for pieces into trials.
+"""A run as Snakemake and its jobs see it: start it, ask for pieces, stop it.
 
 Snakemake's start hook calls :func:`start`, each of its jobs :func:`fetch_piece`, its end hooks
-:func:`stop`. The process between them is ``python -m bqlib.run``; it ends by itself when
-Snakemake is gone. A job is a thin client over a private socket and imports next to nothing.
+:func:`stop`. The process between them is :mod:`bqlib.server`. A job is a thin client over a
+private socket; it imports next to nothing, as there may be a hundred thousand of them.
 """
 
-import asyncio
-import collections
 import contextlib
 import fcntl
 import json
 import os
-import pickle
 import shlex
 import shutil
 import signal
@@ -22,15 +19,15 @@ import tempfile
 import threading
 import time
 import traceback
-from dataclasses import dataclass
+from collections import namedtuple
 from pathlib import Path
 
 from bqlib.files import write_atomically
 
-SOCKET = "BQLIB_RUN"  # environment variable with the socket's path
-PROGRESS_SECONDS = 5
-KEPT = ".trials"  # folder among the results
-KEPT_PIECES = 1000  # more than Snakemake has jobs at a time
+# Environment variables, through which Snakemake's jobs know their run.
+SOCKET = "BQLIB_RUN"  # path of the run's socket
+SWEEP = "BQLIB_SWEEP"  # sweep file, folder of shipped targets, site file and results, as JSON
+KEPT = ".trials"  # folder among the results, see bqlib.server.Kept
 SOME_FAILED = 3  # exit code of a run that is complete but for failed trials
 
 
@@ -42,27 +39,15 @@ class RunEndedError(RunError):
     """The run's process is gone, which Snakemake's end hook tells once for all jobs."""
 
 
-@dataclass
-class Session:
-    """A run's process, as Snakemake holds it.
+# A run's process, as Snakemake holds it: a Popen, or None where each job does its own work; the
+# folder of its socket; the folder of results; the lock file that keeps other runs off these; and
+# an Event, set when the process is told to end.
+Session = namedtuple("Session", "process folder results lock stopping")
 
-    Attributes
-    ----------
-    process : subprocess.Popen
-    folder : str
-        Of its socket.
-    results : Path
-    lock : file
-        Held as long as the run lives: no other run works on the same results.
-    stopping : threading.Event
-        Set when the process is told to end.
-    """
 
-    process: subprocess.Popen
-    folder: str
-    results: Path
-    lock: object
-    stopping: threading.Event
+def announce(sweep, shelf, site, results):
+    """Tell this process's children of the sweep; see :func:`start` for the arguments."""
+    os.environ[SWEEP] = json.dumps([str(path) for path in (sweep, shelf, site, results)])
 
 
 def start(sweep, shelf, site, results):
@@ -89,17 +74,25 @@ def start(sweep, shelf, site, results):
     RunError
         If another run works on the same results, or the process cannot start.
     """
+    from bqlib.cluster import ClusterError, read_site
+
+    try:
+        own_work = read_site(site).system == "job"
+    except ClusterError as error:
+        raise RunError(str(error)) from None
     results = Path(results)
     log = results / "logs" / "run.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     lock = _lock(results)
     # A socket's path may have about 100 bytes, so it cannot lie among the results.
     folder = tempfile.mkdtemp(prefix="bqlib-")
+    if own_work:
+        return Session(None, folder, results, lock, threading.Event())
     place = os.path.join(folder, "socket")
     arguments = [sweep, shelf, site, results, place, os.getpid()]
     with open(log, "ab") as errors:
         process = subprocess.Popen(
-            [sys.executable, "-m", "bqlib.run", *map(str, arguments)],
+            [sys.executable, "-m", "bqlib.server", *map(str, arguments)],
             stdin=subprocess.DEVNULL,
             stdout=sys.stderr.fileno(),
             stderr=errors,
@@ -155,6 +148,16 @@ def stop(session, complete=False):
         Why the process had ended before this, or an empty text.
     """
     session.stopping.set()
+    reason = _end(session) if session.process else ""
+    if complete:
+        shutil.rmtree(session.results / KEPT, ignore_errors=True)
+    shutil.rmtree(session.folder, ignore_errors=True)
+    session.lock.close()
+    return reason
+
+
+def _end(session):
+    """End the process of a session; why it had ended before this, or an empty text."""
     process = session.process
     ended_early = process.poll() is not None
     process.terminate()
@@ -163,20 +166,15 @@ def stop(session, complete=False):
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-    reason = ""
-    if ended_early:
-        reason = f"the run's process ended by itself; see {session.results}/logs/run.log"
-        if process.returncode < 0:
-            reason = f"the run's process was killed (signal {-process.returncode})"
-        with contextlib.suppress(OSError):
-            reason = Path(session.folder, "reason").read_text(encoding="utf-8")
     if process.returncode < 0:
         _cancel_jobs(session.results)
-    if complete:
-        shutil.rmtree(session.results / KEPT, ignore_errors=True)
-    shutil.rmtree(session.folder, ignore_errors=True)
-    session.lock.close()
-    return reason
+    if not ended_early:
+        return ""
+    with contextlib.suppress(OSError):
+        return Path(session.folder, "reason").read_text(encoding="utf-8")
+    if process.returncode < 0:
+        return f"the run's process was killed (signal {-process.returncode})"
+    return f"the run's process ended by itself; see {session.results}/logs/run.log"
 
 
 def _cancel_jobs(results):
@@ -187,7 +185,7 @@ def _cancel_jobs(results):
                 subprocess.run(shlex.split(line), capture_output=True, timeout=20)
 
 
-def fetch_piece(cell, first, last, digest, piece, timing):
+def fetch_piece(cell, first, last, digest, piece, timing, threads=1, memory=None):
     """Have the run's process compute a piece, and write it.
 
     Parameters
@@ -200,6 +198,9 @@ def fetch_piece(cell, first, last, digest, piece, timing):
         Digest of the cell's spec, to be sure that both sides mean the same.
     piece, timing : path-like
         Files to write: the piece, and the seconds of each trial as JSON.
+    threads : int
+    memory : int, optional
+        Threads and MiB of this job, for where each job does its own work.
 
     Raises
     ------
@@ -207,12 +208,12 @@ def fetch_piece(cell, first, last, digest, piece, timing):
         If there is no run's process, it ended, or it could not do the work.
     """
     request = {"cell": cell, "first": first, "last": last, "digest": digest}
-    data, seconds = _ask(request)
+    data, seconds = _ask(request, threads, memory)
     write_atomically(timing, json.dumps(seconds, indent=1).encode() + b"\n")
     write_atomically(piece, data)
 
 
-def fetch_study(name, digest):
+def fetch_study(name, digest, threads=1, memory=None):
     """Have the run's process compute a study.
 
     Parameters
@@ -220,6 +221,8 @@ def fetch_study(name, digest):
     name : str
     digest : str
         Digest of the study's spec.
+    threads, memory
+        As in :func:`fetch_piece`.
 
     Returns
     -------
@@ -233,18 +236,20 @@ def fetch_study(name, digest):
     """
     from bqlib.studies.study import unpack
 
-    data, _ = _ask({"study": name, "digest": digest})
+    data, _ = _ask({"study": name, "digest": digest}, threads, memory)
     return unpack(data)
 
 
-def _ask(request):
-    """Send the run's process a request; its answer, and what goes to a file of timings."""
+def _ask(request, threads, memory):
+    """Send the run's process a request; its answer, and what goes to a file of timings.
+
+    Where each job does its own work, that is done here, with so many threads and MiB of memory.
+    """
     place = os.environ.get(SOCKET)
-    if not place or not os.path.exists(place):
-        raise RunError(
-            "the run's process is not there: run the workflow through snakemake with its hooks "
-            "(without --no-hooks)"
-        )
+    if place is None:
+        from bqlib.server import answer_here
+
+        return answer_here(*json.loads(os.environ[SWEEP]), request, threads, memory)
     head, data = b"", b""
     with contextlib.suppress(ConnectionError), socket.socket(socket.AF_UNIX) as connection:
         connection.connect(place)
@@ -304,306 +309,3 @@ def logged(path):
             if not isinstance(error, RunEndedError):
                 print(f"[bqlib] {type(error).__name__}: {error}", file=terminal, flush=True)
             raise SystemExit(1) from None
-
-
-class Progress:
-    """Says on the terminal what is done and what is left."""
-
-    def __init__(self, trials):
-        self.total = trials
-        self.done = self.failed = 0
-        self.started = self.spoken = None
-
-    def say(self, text):
-        with contextlib.suppress(OSError):  # a closed terminal does not end the run
-            print(f"[bqlib] {text}", flush=True)
-
-    def trial(self, failed):
-        self.started = self.started or time.monotonic()
-        self.done += 1
-        self.failed += failed
-        self.total = max(self.total, self.done)
-        now = time.monotonic()
-        last = self.done == self.total
-        if self.spoken is None or now - self.spoken >= PROGRESS_SECONDS or last:
-            self.spoken = now
-            left = (now - self.started) / self.done * (self.total - self.done)
-            self.say(
-                f"{self.done} of {self.total} trials done, {self.failed} failed"
-                + ("" if last or self.done < 3 else f", about {left:.0f} s left")
-            )
-
-
-class Kept:
-    """Results of trials, on disk until Snakemake has surely taken note of their pieces.
-
-    They serve the next run where this one is killed. A trial is known by its cell's digest.
-    """
-
-    def __init__(self, folder):
-        self.folder = folder
-        self._delivered = collections.deque()
-
-    def _path(self, digest, seed):
-        return self.folder / f"{digest}-{seed}.pickle"
-
-    def read(self, digest, seed):
-        """What was written, or None."""
-        try:
-            return pickle.loads(self._path(digest, seed).read_bytes())
-        except (OSError, EOFError, pickle.UnpicklingError):
-            return None
-
-    def write(self, digest, seed, outcome):
-        self.folder.mkdir(exist_ok=True)
-        path = self._path(digest, seed)
-        path.with_suffix(".tmp").write_bytes(pickle.dumps(outcome))
-        path.with_suffix(".tmp").rename(path)
-
-    def delivered(self, digest, seeds):
-        """Forget the trials of a piece, once enough further ones were delivered."""
-        self._delivered.append([self._path(digest, seed) for seed in seeds])
-        if len(self._delivered) > KEPT_PIECES:
-            for path in self._delivered.popleft():
-                path.unlink(missing_ok=True)
-
-
-class Run:
-    """State of the run's process.
-
-    Attributes
-    ----------
-    experiment : bqlib.experiment.Experiment
-    progress : Progress
-    wanted : asyncio.Event
-        Set by the first request; the cluster starts then.
-    ended : asyncio.Future
-        Done when the run is to end: with None when it is told to, or with why it cannot go on.
-    client : asyncio.Future
-        The Dask client.
-    kept : Kept
-    """
-
-    def __init__(self, experiment, progress, kept):
-        from concurrent.futures import ThreadPoolExecutor
-
-        loop = asyncio.get_running_loop()
-        self.experiment, self.progress, self.kept = experiment, progress, kept
-        self.wanted = asyncio.Event()
-        self.ended, self.client = loop.create_future(), loop.create_future()
-        self._thread = ThreadPoolExecutor(max_workers=1)
-
-    def end(self, error=None):
-        """Let the run end, for `error` if there is one."""
-        if not self.ended.done():
-            self.ended.set_result(None) if error is None else self.ended.set_exception(error)
-
-    async def piece(self, cell, first, last, digest):
-        """Compute one piece: its bytes, and what goes to the file of timings."""
-        from bqlib.experiment import Cell
-        from bqlib.store import encode_piece
-
-        spec, seeds = self.experiment.spec(Cell(**cell)), range(first, last + 1)
-        outcomes, seconds = await self.outcomes(spec, seeds, digest)
-        data = await self._aside(encode_piece, spec, seeds, [outcomes[seed] for seed in seeds])
-        failed = {seed: text for seed, text in outcomes.items() if isinstance(text, str)}
-        return data, {"seconds": seconds, "failed": failed}
-
-    async def _aside(self, function, *arguments):
-        """The result of a function that may take a while, in the one thread for such."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, function, *arguments)
-
-    async def study(self, study, digest):
-        """Compute one study: its packed arrays, and the seconds of each seed."""
-        from bqlib.studies.study import pack
-
-        spec = self.experiment.study(study)
-        outcomes, seconds = await self.outcomes(spec, range(spec.seeds), digest)
-        for seed, outcome in sorted(outcomes.items()):
-            if isinstance(outcome, str):
-                raise RunError(f"study {study} failed at seed {seed}: {outcome}")
-        return pack([outcomes[seed] for seed in range(spec.seeds)]), seconds
-
-    async def outcomes(self, spec, seeds, digest):
-        """Results, or why there are none, and seconds of a spec at each of `seeds`."""
-        from distributed import as_completed
-
-        from bqlib.cluster import versions
-
-        if spec.digest != digest:
-            raise RunError("the sweep or the code changed while the run went on: start it again")
-        self.wanted.set()
-        client = await asyncio.shield(self.client)
-        done = {seed: self.kept.read(digest, seed) for seed in seeds}
-        futures = {
-            client.submit(attempt, spec, seed, versions(), key=f"trial-{digest}-{seed}"): seed
-            for seed in seeds
-            if done[seed] is None
-        }
-        for _ in range(len(seeds) - len(futures)):
-            self.progress.trial(failed=False)
-        # A result is taken over as soon as it is there: a worker that is lost later costs nothing.
-        async for future in as_completed(list(futures)):
-            seed = futures.pop(future)
-            done[seed] = outcome, _ = await self.outcome(future)
-            future.release()
-            failed = isinstance(outcome, str)
-            self.progress.trial(failed)
-            if not failed:
-                await self._aside(self.kept.write, digest, seed, done[seed])
-        self.kept.delivered(digest, seeds)
-        outcomes, seconds = ({seed: done[seed][i] for seed in seeds} for i in (0, 1))
-        return outcomes, seconds
-
-    async def outcome(self, future):
-        """Arrays and seconds of a trial; or why it failed, and None."""
-        from distributed import KilledWorker
-
-        from bqlib.cluster import ClusterError
-
-        error = None
-        if future.status != "cancelled":
-            error = await future.exception()
-        if future.status == "cancelled":
-            raise RunError("the cluster lost the trial; see run.log")
-        if error is None:
-            arrays, seconds = await future.result()
-            return arrays, round(seconds, 4)
-        if isinstance(error, ClusterError):
-            self.end(error)
-            raise error
-        if isinstance(error, MemoryError):
-            text = f"out of memory: {error}".removesuffix(": ")
-        elif isinstance(error, KilledWorker):
-            text = (
-                f"the worker died each of the {error.allowed_failures + 1} times that it ran this "
-                "trial: killed from outside, crashed, or out of memory in a way that Python "
-                "does not see"
-            )
-        else:
-            text = f"{type(error).__name__}: {error}"
-        return " ".join(text.split()), None
-
-    async def answer(self, reader, writer):
-        """Serve one connection: one request, one answer."""
-        try:
-            request = json.loads(await reader.readline())
-            work = self.study if "study" in request else self.piece
-            data, timing = await work(**request)
-            head = {"size": len(data), "timing": timing}
-        except Exception as error:  # whatever it was, the waiting job must hear of it
-            data, head = b"", {"error": f"{type(error).__name__}: {error}"}
-        with contextlib.suppress(ConnectionError):  # the job was killed
-            writer.write(json.dumps(head).encode() + b"\n" + data)
-            await writer.drain()
-            writer.close()
-
-
-def attempt(spec, seed, expected):
-    """Runs on a worker: one trial, within the worker's memory, by the versions that are expected.
-
-    Raises
-    ------
-    ClusterError
-        If the worker runs other versions, or other code than the spec's digest stands for.
-    """
-    from bqlib.cluster import ClusterError, memory_limited, refuse_other_versions, versions
-
-    where = socket.gethostname()
-    refuse_other_versions(versions(), expected, where)
-    if spec.code_here() != spec.fingerprint:
-        raise ClusterError(
-            f"the worker on {where} runs other code: was bqlib changed during the run? "
-            "Start it again"
-        )
-    with memory_limited():
-        return spec.run(seed)
-
-
-async def serve(sweep, shelf, site, results, place, parent):
-    """Answer requests until told to end, or until the process `parent` is gone."""
-    from bqlib.cluster import read_site
-    from bqlib.experiment import load
-
-    site, experiment, results = read_site(site), load(sweep, shelf), Path(results)
-    progress = Progress(trials_to_do(experiment, results))
-    run = Run(experiment, progress, Kept(results / KEPT))
-    loop = asyncio.get_running_loop()
-    for signal_number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(signal_number, run.end)
-    threading.Thread(target=_watch_parent, args=(loop, run, int(parent)), daemon=True).start()
-    server = await asyncio.start_unix_server(run.answer, place)
-    os.chmod(place, 0o600)
-    wanted = asyncio.create_task(run.wanted.wait())
-    await asyncio.wait([wanted, run.ended], return_when=asyncio.FIRST_COMPLETED)
-    if run.wanted.is_set():
-        cluster = asyncio.create_task(_hold_cluster(run, site, results))
-        await asyncio.wait([cluster, run.ended], return_when=asyncio.FIRST_COMPLETED)
-        cluster.cancel()
-        await asyncio.wait([cluster])
-        if not cluster.cancelled():
-            cluster.result()  # or why it could not be had
-    server.close()
-    if run.ended.done():
-        run.ended.result()
-
-
-async def _hold_cluster(run, site, results):
-    from bqlib.cluster import connect
-
-    async with connect(site, results, run.progress.say) as client:
-        run.client.set_result(client)
-        await asyncio.Future()  # until this task is cancelled
-
-
-def trials_to_do(experiment, results):
-    """Number of trials whose pieces are not there, and of seeds of studies that are not."""
-    from bqlib.experiment import piece_name
-
-    results = Path(results)
-    trials = [
-        last - first + 1
-        for cell in experiment.cells()
-        for first, last in experiment.blocks()
-        if not (results / "pieces" / piece_name(cell, (first, last))).exists()
-    ]
-    seeds = [
-        experiment.study(name).seeds
-        for name in experiment.studies
-        if not (results / "studies" / f"{name}.zarr" / "zarr.json").exists()
-    ]
-    return sum(trials) + sum(seeds)
-
-
-def _watch_parent(loop, run, parent):
-    """End the run when Snakemake is gone, however it went."""
-    while os.getppid() == parent:
-        time.sleep(0.5)
-    loop.call_soon_threadsafe(run.end)
-    time.sleep(20)
-    os.killpg(0, signal.SIGKILL)
-
-
-def main(*arguments):
-    """Serve; leave the reason beside the socket, and 1, where that ends by an error."""
-    from bqlib.cluster import ClusterError
-
-    place, parent = arguments[-2:]
-    try:
-        asyncio.run(serve(*arguments))
-    except Exception as error:
-        traceback.print_exc()
-        expected = isinstance(error, ClusterError)
-        reason = str(error) if expected else f"{type(error).__name__}: {error}"
-        with contextlib.suppress(OSError):
-            Path(place).with_name("reason").write_text(reason, encoding="utf-8")
-        return 1
-    finally:
-        if os.getppid() != int(parent):  # nobody else is left to do it
-            shutil.rmtree(os.path.dirname(place), ignore_errors=True)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))

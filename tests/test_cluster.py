@@ -187,20 +187,6 @@ def test_another_user_without_the_certificate_is_refused(tmp_path):
     session(Site(workers=1), tmp_path, act)
 
 
-def test_a_worker_has_no_more_than_its_memory(tmp_path):
-    async def act(client):
-        error = await client.submit(hoard, 2**29).exception()
-        assert isinstance(error, MemoryError)
-        assert await client.submit(hoard, 2**26) == 2**26
-
-    session(Site(workers=1, memory="768MiB"), tmp_path, act)
-
-
-def hoard(size):
-    with cluster.memory_limited():
-        return len(bytearray(size))
-
-
 @pytest.fixture
 def name_scheduler():
     """Names a scheduler, as DASK_SCHEDULER_ADDRESS and DASK_SCHEDULER_FILE do."""

@@ -26,6 +26,7 @@ try:
     EXPERIMENT = load(SWEEP, SHELF)
     RESULTS = Path("results") / EXPERIMENT.name
     run.check_results_folder(RESULTS)
+    run.announce(SWEEP, SHELF, SITE, RESULTS)
 except (SweepError, run.RunError) as error:
     print(error, file=sys.stderr)
     raise SystemExit(1)

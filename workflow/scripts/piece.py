@@ -18,4 +18,6 @@ if __name__ == "__main__":
             snakemake.params.digest,
             snakemake.output.piece,
             snakemake.output.timing,
+            threads=snakemake.threads,
+            memory=snakemake.resources.get("mem_mb"),
         )

@@ -9,6 +9,7 @@ if __name__ == "__main__":
 
     name = snakemake.wildcards.study
     with logged(snakemake.log[0]):
-        results = fetch_study(name, snakemake.params.digest)
+        own = {"threads": snakemake.threads, "memory": snakemake.resources.get("mem_mb")}
+        results = fetch_study(name, snakemake.params.digest, **own)
         dataset = registry.find("study", name).dataset(results, snakemake.params.about)
         write_dataset(dataset, Path(snakemake.output[0]).parent)

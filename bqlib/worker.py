@@ -1,0 +1,73 @@
+"""What runs on a Dask worker: one trial, within the worker's memory and by the right code."""
+
+import socket
+import sys
+from contextlib import contextmanager
+from functools import cache
+from importlib.metadata import version
+
+
+class OtherCodeError(RuntimeError):
+    """A worker's code or libraries are not those of the run."""
+
+
+def attempt(spec, seed, expected):
+    """Run a spec at one seed, within the worker's memory and by the versions that are expected.
+
+    Returns
+    -------
+    arrays : dict of ndarray
+    seconds : float
+
+    Raises
+    ------
+    OtherCodeError
+        If the worker runs other versions, or other code than the spec's digest stands for.
+    """
+    where = socket.gethostname()
+    refuse_other_versions(versions(), expected, where)
+    if spec.code_here() != spec.fingerprint:
+        raise OtherCodeError(
+            f"the worker on {where} runs other code: was bqlib changed during the run? "
+            "Start it again"
+        )
+    with memory_limited():
+        return spec.run(seed)
+
+
+def refuse_other_versions(theirs, ours, worker):
+    """Raise an OtherCodeError unless a worker's versions are those of this process."""
+    if theirs != ours:
+        pairs = [f"{k} {theirs.get(k)} and not {ours[k]}" for k in ours if theirs.get(k) != ours[k]]
+        raise OtherCodeError(f"worker {worker} runs {', '.join(pairs)}: make them equal")
+
+
+@cache
+def versions():
+    """Versions that results depend on."""
+    packages = {name: version(name) for name in ("bqlib", "numpy", "scipy")}
+    return packages | {"python": ".".join(map(str, sys.version_info[:2]))}
+
+
+@contextmanager
+def memory_limited():
+    """Within a worker: let allocations beyond its memory raise a MemoryError.
+
+    Without it, what runs out of memory is the machine or the job, and that kills the worker.
+    A sixteenth and 256 MiB are left to Python and to the process that watches over the worker.
+    """
+    import resource  # not on every system
+
+    from distributed import get_worker
+
+    limit = get_worker().memory_manager.memory_limit
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    if limit:
+        wanted = max(limit - limit // 16 - 2**28, limit // 2)
+        if hard != resource.RLIM_INFINITY:
+            wanted = min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_DATA, (wanted, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))

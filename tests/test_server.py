@@ -1,0 +1,80 @@
+import asyncio
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+
+from bqlib import server
+from bqlib.experiment import load
+from bqlib.run import RunError
+from bqlib.store import encode_piece
+
+QUICK = Path(__file__).parent.parent / "config" / "quick.yaml"
+
+
+def test_kept_trials_outlive_a_run_and_are_forgotten_in_time(tmp_path, monkeypatch):
+    kept = server.Kept(tmp_path / "kept")
+    assert kept.read("digest", 0) is None
+    kept.write("digest", 0, ({"mmd": np.arange(3.0)}, 1.5))
+    curves, seconds = server.Kept(tmp_path / "kept").read("digest", 0)
+    assert curves["mmd"].tolist() == [0, 1, 2] and seconds == 1.5
+    (tmp_path / "kept" / "digest-1.pickle").write_bytes(b"\x80\x05")  # cut short
+    assert kept.read("digest", 1) is None
+    monkeypatch.setattr(server, "KEPT_PIECES", 2)
+    for digest in ("digest", "second", "third"):
+        assert kept.read("digest", 0) is not None
+        kept.delivered(digest, [0, 1])
+    assert kept.read("digest", 0) is None
+
+
+def serve(tmp_path, act):
+    """What `act(run)` returns, with a run on a cluster within this process."""
+    quiet = {"dashboard_address": "127.0.0.1:0", "worker_dashboard_address": "127.0.0.1:0"}
+
+    async def work():
+        progress = server.Progress(3)
+        state = server.Run(load(QUICK), progress, server.Kept(tmp_path / "kept"))
+        async with (
+            LocalCluster(n_workers=1, processes=False, asynchronous=True, **quiet) as cluster,
+            Client(cluster, asynchronous=True) as client,
+        ):
+            state.client.set_result(client)
+            return await act(state)
+
+    return asyncio.run(work())
+
+
+def test_a_piece_holds_the_trials_and_why_others_failed(tmp_path, monkeypatch, capsys):
+    experiment = load(QUICK)
+    cell = experiment.cells()[0]
+    spec = experiment.spec(cell)
+    good, _ = spec.run(0)
+
+    def some_fail(spec, seed, expected):
+        if seed == 1:
+            raise MemoryError("Unable to allocate 8 GiB")
+        if seed == 2:
+            raise ValueError("two\nlines")
+        return good, 0.25
+
+    monkeypatch.setattr(server, "attempt", some_fail)
+    request = {"cell": asdict(cell), "first": 0, "last": 2, "digest": spec.digest}
+    data, timing = serve(tmp_path, lambda state: state.piece(**request))
+    reasons = {1: "out of memory: Unable to allocate 8 GiB", 2: "ValueError: two lines"}
+    assert data == encode_piece(spec, range(3), [good, reasons[1], reasons[2]])
+    assert timing == {"seconds": {0: 0.25, 1: None, 2: None}, "failed": reasons}
+    assert "3 of 3 trials done, 2 failed" in capsys.readouterr().out
+    # What succeeded is not computed again by the next run; what failed is.
+    monkeypatch.setattr(server, "attempt", lambda spec, seed, expected: 1 / (seed - 1))
+    _, timing = serve(tmp_path, lambda state: state.piece(**request | {"last": 1}))
+    assert timing["seconds"] == {0: 0.25, 1: None}
+    assert timing["failed"] == {1: "ZeroDivisionError: division by zero"}
+
+
+def test_a_digest_of_other_code_is_refused(tmp_path):
+    cell = {"target": "chen2010_mixture", "kernel": "eq_density", "lengthscale": 0.5}
+    request = {"cell": cell | {"algorithm": "iid"}, "first": 0, "last": 0, "digest": "other"}
+    with pytest.raises(RunError, match="changed while the run went on"):
+        serve(tmp_path, lambda state: state.piece(**request))

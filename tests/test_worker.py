@@ -1,0 +1,35 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from distributed import Client, LocalCluster
+
+from bqlib import worker
+from bqlib.experiment import load
+from bqlib.worker import OtherCodeError, attempt, versions
+
+QUICK = Path(__file__).parent.parent / "config" / "quick.yaml"
+
+
+def test_a_worker_with_other_code_or_versions_is_refused():
+    experiment = load(QUICK)
+    spec = experiment.spec(experiment.cells()[0])
+    with pytest.raises(OtherCodeError, match=r"runs numpy .* and not 1\.0: make them equal"):
+        attempt(spec, 0, versions() | {"numpy": "1.0"})
+    with pytest.raises(OtherCodeError, match="runs other code"):
+        attempt(replace(spec, fingerprint="other"), 0, versions())
+
+
+def hoard(size):
+    with worker.memory_limited():
+        return len(bytearray(size))
+
+
+def test_a_worker_has_no_more_than_its_memory():
+    quiet = {"dashboard_address": "127.0.0.1:0", "worker_dashboard_address": "127.0.0.1:0"}
+    with (
+        LocalCluster(n_workers=1, memory_limit="768MiB", **quiet) as cluster,
+        Client(cluster) as client,
+    ):
+        assert isinstance(client.submit(hoard, 2**29).exception(), MemoryError)
+        assert client.submit(hoard, 2**26).result() == 2**26
