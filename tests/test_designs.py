@@ -18,7 +18,9 @@ from bqlib import (
     embed,
     registry,
 )
+from bqlib.designs.newton import Interpolant
 from bqlib.discrepancy import mmd2, mmd2_of_prefixes, spectral_mmd2
+from bqlib.kernels import ProductKernel
 from bqlib.streams import stream
 from bqlib.weights import bq, uniform
 
@@ -275,6 +277,30 @@ def test_refined_picks_are_no_worse_than_the_pool(paper):
     assert curve(refined)[first] <= curve(plain)[first]
     assert curve(refined)[-1] < curve(plain)[-1]
     assert not {tuple(x) for x in refined.points} & {tuple(x) for x in pool}
+
+
+@pytest.mark.parametrize("kernel", [KERNEL, Matern(0.5, nu=2.5) * KERNEL, Stein(TARGET)])
+def test_climbs_know_the_gradients_of_residual_and_power(kernel):
+    target = TARGET if not isinstance(kernel, ProductKernel) else Empirical(POOL[:50])
+    interpolant, h = Interpolant(embed(kernel, target), 5), 1e-5
+    for x in POOL[:5]:
+        interpolant.add(x, *interpolant.at(x))
+    x = POOL[10:13]
+    found = interpolant.gradients(x, interpolant.columns(x))
+    for c, step in enumerate(h * np.eye(2)):
+        up, down = (
+            interpolant.residual_and_power(y, interpolant.columns(y)) for y in (x + step, x - step)
+        )
+        for slope, above, below in zip(found, up, down, strict=True):
+            np.testing.assert_allclose(slope[:, c], (above - below) / (2 * h), rtol=1e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", DISTINCT)
+def test_a_candidate_without_variance_is_never_picked(name):
+    # Brownian motion is zero at 0, and so are residual and power there.
+    pool = np.linspace(0, 1, 11)[:, None]
+    points = make(name, 10, Uniform([0.0], [1.0]), Brownian(), pool).points
+    np.testing.assert_array_equal(np.sort(points, axis=0), pool[1:])
 
 
 # --- Joint optimisation ---------------------------------------------------------------------------
