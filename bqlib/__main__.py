@@ -11,6 +11,12 @@ def main(arguments=None):
     validate = commands.add_parser("validate", help="check a sweep file and say what it asks for")
     validate.add_argument("sweep", help="the YAML file")
     validate.add_argument("--shelf", help="folder of named targets (default: targets/ beside it)")
+    plan = commands.add_parser(
+        "plan", help="count what a sweep has done, and estimate the cost of the rest"
+    )
+    plan.add_argument("sweep", help="the YAML file")
+    plan.add_argument("--shelf", help="folder of named targets (default: targets/ beside it)")
+    plan.add_argument("--workers", type=int, default=1, help="how many there will be (default: 1)")
     jobscript = commands.add_parser(
         "jobscript", help="print the script of the jobs that a run on a batch system would submit"
     )
@@ -33,6 +39,21 @@ def _validate(sweep, shelf):
         return 1
     cells = len(experiment.cells())
     print(f"{sweep}: {cells} cells, {cells * experiment.seeds} trials; results/{experiment.name}")
+    return 0
+
+
+def _plan(sweep, shelf, workers):
+    from pathlib import Path
+
+    from bqlib.experiment import SweepError, load
+    from bqlib.plan import plan, table
+
+    try:
+        experiment = load(sweep, shelf)
+    except SweepError as error:
+        print(error, file=sys.stderr)
+        return 1
+    table(plan(experiment, Path("results", experiment.name)), workers)
     return 0
 
 

@@ -43,7 +43,7 @@ def read_timing(results, piece):
         return {}, {}
     found = json.loads(text)
     seconds = {int(seed): value for seed, value in found["seconds"].items() if value is not None}
-    return seconds, {int(seed): reason for seed, reason in found["failed"].items()}
+    return seconds, {int(seed): reason for seed, reason in found.get("failed", {}).items()}
 
 
 def failed_trials(results, pieces):

@@ -1,0 +1,112 @@
+"""What a sweep costs on the login node, and how its throughput grows with workers.
+
+    python benchmarks/cluster_throughput.py              on a batch system, as profiles/cluster says
+    python benchmarks/cluster_throughput.py --own-slurm  on a Slurm that the tests bring up (root)
+
+Two sweeps run in a temporary folder beside the results: 200 cells with one tiny trial each, for
+the processor time of all that runs on this machine but the workers; and trials of about a second,
+with one worker and with two. Measure on a machine that does nothing else.
+"""
+
+import argparse
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+PROJECT = Path(__file__).resolve().parent.parent
+SWEEP = """
+name: {name}
+targets: [chen2010_mixture]
+kernels:
+  eq_density: {{family: exponentiated_quadratic, scale: density}}
+lengthscales: {lengthscales}
+algorithms: {algorithms}
+candidates: {{size: {size}}}
+n: {n}
+seeds: {seeds}
+seeds_per_job: {seeds_per_job}
+rate_windows: [[5, {n}]]
+"""
+TINY = {"name": "tiny", "algorithms": "[iid, herding]", "size": 100, "n": 10, "seeds": 1}
+SECONDS = {"name": "seconds", "algorithms": "[sbq]", "size": 10_000, "n": 400, "seeds": 10}
+
+
+def run(folder, workers, sweep, cells):
+    """Run a sweep's pieces: wall and processor seconds of this machine's processes but workers.
+
+    The wall time is that from the first worker to the end of the last trial.
+    """
+    lengthscales = np.linspace(0.5, 0.6, cells).round(6).tolist()
+    path = folder / "sweep.yaml"
+    path.write_text(SWEEP.format(lengthscales=lengthscales, seeds_per_job=sweep["seeds"], **sweep))
+    site = PROJECT / "profiles" / "cluster" / "site.yaml"
+    lines = [line for line in site.read_text().splitlines() if not line.startswith("workers:")]
+    (folder / "site.yaml").write_text("\n".join([*lines, f"workers: {workers}"]))
+    shutil.rmtree(folder / "results", ignore_errors=True)
+    command = [sys.executable, "-m", "snakemake", "--profile", "profiles/cluster"]
+    command += ["--snakefile", PROJECT / "Snakefile", "--directory", folder]
+    command += ["--configfile", path, "--config", f"site={folder}/site.yaml", "--until", "piece"]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with subprocess.Popen(
+        command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        started = ended = None
+        output = []
+        for line in process.stdout:
+            output.append(line)
+            if "[bqlib] Dask:" in line:
+                started = time.perf_counter()
+            if "trials done" in line:
+                ended = time.perf_counter()
+    if process.returncode != 0:
+        sys.exit("".join(output))
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    processor = sum(getattr(after, k) - getattr(before, k) for k in ("ru_utime", "ru_stime"))
+    return ended - started, processor
+
+
+def measure(folder):
+    wall, processor = run(folder, 2, TINY, 100)
+    print(
+        f"200 cells of one tiny trial: {processor / 200:.3f} CPU-s a cell on the login node, "
+        f"{200 / wall:.1f} cells a second"
+    )
+    walls = []
+    for workers in (1, 2):
+        wall, _ = run(folder, workers, SECONDS, 6)
+        walls.append(wall)
+        print(f"60 trials of about a second, {workers} workers: {60 / wall:.2f} trials a second")
+    print(f"efficiency of the second worker: {walls[0] / (2 * walls[1]):.2f}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--own-slurm", action="store_true")
+    own_slurm = parser.parse_args().own_slurm
+    # Not in /tmp, which other nodes do not see.
+    with tempfile.TemporaryDirectory(dir=PROJECT, prefix=".benchmark-") as folder:
+        folder = Path(folder)
+        if not own_slurm:
+            return measure(folder)
+        sys.path.insert(0, str(PROJECT / "tests" / "slurm"))
+        from batch_system import Slurm
+
+        os.environ["TMPDIR"] = "/tmp"
+        slurm = Slurm(Path(tempfile.mkdtemp(prefix="slurm-")))
+        try:
+            slurm.up()
+            return measure(folder)
+        finally:
+            slurm.down()
+            shutil.rmtree(slurm.folder)
+
+
+if __name__ == "__main__":
+    main()
