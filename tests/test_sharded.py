@@ -78,6 +78,7 @@ def test_a_design_ends_where_all_candidates_are_spent(client):
 @pytest.mark.parametrize("design", ALONE)
 def test_a_lost_worker_changes_nothing(client, design, monkeypatch):
     candidates = Candidates(2 * sharded.BLOCK)
+    client.wait_for_workers(2)  # one may have been lost in a test before
     monkeypatch.setattr(sharded, "LOOK_SECONDS", 0.2)
     asked = []
     ask = sharded._Shards.ask
