@@ -192,6 +192,8 @@ def _label(value):
         raise ValueError(
             f"{_quoted(value)} is no label: use lower-case letters, digits and _, a letter first"
         )
+    if len(value) > 64:  # it becomes the name of a folder
+        raise ValueError(f"a label has at most 64 characters, this one has {len(value)}")
     return value
 
 

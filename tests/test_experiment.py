@@ -276,6 +276,7 @@ def _register_kernel(monkeypatch, name, family):
     [
         # names and near matches
         ("name: tiny", "name: Tiny-1", ['1: name: "Tiny-1" is no label: use lower-case letters']),
+        ("name: tiny", f"name: {'a' * 65}", ["1: name: a label has at most 64 characters"]),
         ("[normal]", "[norml]", ['2: targets[0]: unknown target "norml"; did you mean "normal"?']),
         (
             "[normal]",

@@ -77,7 +77,7 @@ def end_run(error=False):
     failed = timings.failed_trials(RESULTS, PIECES)
     if error:
         say(f"stopped: {reason or 'a job failed, see above'}")
-        say(f"finished pieces are kept in {RESULTS}: the same command again goes on from there")
+        say(f"finished pieces are kept in {RESULTS}: once the cause is mended, run it again")
     else:
         say(f"results are in {RESULTS}")
     if failed:
