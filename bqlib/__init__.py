@@ -32,6 +32,7 @@ _PUBLIC = {
     "herding": "bqlib.designs.herding",
     "iid": "bqlib.designs.iid",
     "joint": "bqlib.designs.joint",
+    "kernel_thinning": "bqlib.designs.kernel_thinning",
     "mmd": "bqlib.discrepancy",
     "omp": "bqlib.designs.omp",
     "open_results": "bqlib.store",

@@ -1,0 +1,73 @@
+"""Kernel thinning, by the goodpoints package."""
+
+import numpy as np
+
+from bqlib.candidates import Candidates
+from bqlib.designs.design import Design, checked_request
+from bqlib.weights import uniform
+
+
+def kernel_thinning(
+    target,
+    kernel,
+    n,
+    *,
+    rng,
+    candidates=Candidates(),  # noqa: B008
+    initial=None,
+):
+    """Kernel thinning: halve a pool again and again, so that equal weights stay right.
+
+    The points are a set, not a sequence: a smaller thinned set is not a part of a larger one.
+
+    Parameters
+    ----------
+    target, kernel
+        The pair; it must have an embedding.
+    n : int
+        Number of points.
+    rng : numpy.random.Generator or int
+    candidates : Candidates or array_like, shape (M, d)
+        How to draw the pool, or the pool itself. Its first n 2^m points are thinned, with the
+        largest m that fits; fresh candidates are not possible.
+    initial : None
+        Thinning cannot go on from given points.
+
+    Returns
+    -------
+    Design
+
+    Raises
+    ------
+    ImportError
+        If goodpoints is not installed.
+    ValueError, TypeError
+        If an argument is wrong.
+
+    Notes
+    -----
+    Thins towards the pool, not the target. Splitting and swapping both use `kernel`. O(M^2) time,
+    O(M) memory. The MMD to the pool is O(n^-1) up to logarithms where M is about n^2.
+
+    References
+    ----------
+    Dwivedi and Mackey, "Kernel thinning", COLT 2021, arXiv:2105.05842.
+    """
+    try:
+        from goodpoints import kt
+    except ImportError:
+        raise ImportError(
+            "kernel thinning is done by the package goodpoints: pip install 'bqlib[thinning]'"
+        ) from None
+    request = checked_request(target, kernel, n, rng, candidates, initial)
+    if request.pool is None or len(request.initial):
+        raise ValueError("kernel thinning needs one fixed pool, and no initial points")
+    halvings = (len(request.pool) // n).bit_length() - 1
+    pool = request.pool[: n * 2**halvings]
+
+    def values(y, x):
+        return kernel(np.atleast_2d(y), np.atleast_2d(x))[0]
+
+    seed = int(request.rng.integers(2**31))
+    kept = kt.thin(pool, halvings, values, values, seed=seed)
+    return Design(request.embedding, pool[kept], uniform)
