@@ -30,6 +30,14 @@ def mmd(embedding, points, weights):
     ValueError
         If points and weights do not fit together, or hold what is not a finite number.
 
+    Notes
+    -----
+    O(n^2) time and memory.
+
+    References
+    ----------
+    Gretton, Borgwardt, Rasch, Schölkopf and Smola, "A kernel two-sample test", 2012.
+
     Examples
     --------
     >>> from bqlib import ExponentiatedQuadratic, GaussianMixture, embed
@@ -199,7 +207,8 @@ def witness(embedding, points, weights):
     -----
     The integral of the witness is (V0 - w'z) / MMD. For the weights :func:`bqlib.weights.bq` it
     vanishes at all the points and its integral is the MMD: no estimate from these points can tell
-    it from minus itself, so none has a smaller worst error than that MMD.
+    it from minus itself, so none has a smaller worst error than that MMD. O(n^2) time once, and
+    O(n) a point.
     """
     points, weights = _checked(embedding, points, weights)
     norm = mmd(embedding, points, weights)

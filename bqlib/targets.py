@@ -32,13 +32,18 @@ class GaussianMixture:
     weights : array_like, shape (J,)
         Probabilities of the components: not negative, with sum one.
     means : array_like, shape (J, d)
+        In the units of x.
     covariances : array_like, shape (J, d, d)
-        Symmetric positive definite matrices.
+        Symmetric positive definite matrices, in squared units of x.
 
     Raises
     ------
     ValueError
         Naming every argument that is wrong.
+
+    Notes
+    -----
+    A draw costs O(d^2), a density or a score O(J d^2) a point.
 
     Examples
     --------
@@ -159,12 +164,16 @@ class Uniform:
     Parameters
     ----------
     lower, upper : array_like, shape (d,)
-        Ends of the box, lower < upper in each coordinate.
+        Ends of the box, lower < upper in each coordinate, in the units of x.
 
     Raises
     ------
     ValueError
         If the ends do not make a box.
+
+    Notes
+    -----
+    A draw and a density cost O(d) a point.
 
     Examples
     --------
@@ -240,6 +249,10 @@ class Product:
         If there is no block.
     TypeError
         If a block is not a target.
+
+    Notes
+    -----
+    A draw, a density and a score cost what they cost in the blocks.
 
     Examples
     --------

@@ -1,8 +1,9 @@
 """Weight rules: which weights go with given points.
 
-A rule is a function(embedding, points) -> PrefixWeights. It gives the weights of every prefix of
-an ordered sequence of points at once, as a lower triangular matrix whose row n - 1 holds the
-weights of the first n points.
+A rule is a function(embedding, points) -> PrefixWeights, of an :class:`bqlib.Embedding` and points
+of shape (n, d). It gives the weights of every prefix of the points at once, as a lower triangular
+matrix whose row n - 1 holds the weights of the first n points. All rules raise a ValueError for
+points of another shape, and for NaN and infinity, with the row.
 
 All rules but :func:`uniform` minimise the MMD, each over its own set of weights. They share two
 habits. A point that repeats an earlier one gets weight zero: f there is known already, so a repeat
@@ -78,7 +79,21 @@ class Conditioning:
 
 
 def uniform(embedding, points):
-    """Equal weights 1/n, whatever the kernel. A repeated point counts each time."""
+    """Equal weights 1/n, whatever the kernel. A repeated point counts each time.
+
+    Parameters
+    ----------
+    embedding : Embedding
+    points : array_like, shape (n, d)
+
+    Returns
+    -------
+    PrefixWeights
+
+    Notes
+    -----
+    O(n^2) time and memory.
+    """
     n = len(checked_points(points, embedding.target.dim))
     return PrefixWeights(np.tril(np.ones((n, n))) / np.arange(1, n + 1)[:, None])
 
@@ -86,9 +101,30 @@ def uniform(embedding, points):
 def bq(embedding, points):
     r"""Bayesian quadrature weights K^{-1} z: of all weights, those with the least MMD.
 
+    Parameters
+    ----------
+    embedding : Embedding
+    points : array_like, shape (n, d)
+
+    Returns
+    -------
+    PrefixWeights
+
+    Notes
+    -----
     With the Cholesky factor L of K and a = L^{-1} z, the weights of the first n points are
     L_n^{-T} a_n, so one triangular inverse gives those of every prefix. O(n^3) time, O(n^2)
     memory.
+
+    References
+    ----------
+    O'Hagan, "Bayes-Hermite quadrature", 1991.
+
+    Examples
+    --------
+    >>> from bqlib import Brownian, Uniform, embed
+    >>> bq(embed(Brownian(), Uniform([0], [1])), [[0.4], [0.8]]).final(2).round(12)
+    array([0.4, 0.4])
     """
     return _rule(embedding, points, lambda gram, factor, mean: _solutions(factor, mean))
 
@@ -96,9 +132,24 @@ def bq(embedding, points):
 def sum_to_one(embedding, points):
     r"""Of all weights with sum one, those with the least MMD.
 
+    Parameters
+    ----------
+    embedding : Embedding
+    points : array_like, shape (n, d)
+
+    Returns
+    -------
+    PrefixWeights
+
+    Notes
+    -----
     They are K^{-1} (z + c 1) with c = (1 - 1'K^{-1}z) / (1'K^{-1}1). Their estimate is the
     posterior mean of the integral where f has an unknown constant mean (a flat prior on it), and
     their MMD^2 the posterior variance. O(n^3) time, O(n^2) memory.
+
+    References
+    ----------
+    Karvonen, Oates and Särkkä, "A Bayes-Sard cubature method", 2018.
     """
 
     def solve(gram, factor, mean):
@@ -113,9 +164,24 @@ def sum_to_one(embedding, points):
 def nonnegative(embedding, points):
     """Of all weights that are not negative, those with the least MMD.
 
+    Parameters
+    ----------
+    embedding : Embedding
+    points : array_like, shape (n, d)
+
+    Returns
+    -------
+    PrefixWeights
+
+    Notes
+    -----
     Non-negative least squares for every prefix, each started from the one before, with one or two
     dense solves on its support: O(n^4) time with a small constant, O(n^2) memory. On the points of
     SBQ that is less than making them up to n = 400, and several times more at n = 1000.
+
+    References
+    ----------
+    Lawson and Hanson, "Solving Least Squares Problems", 1974, chapter 23.
     """
     return _rule(embedding, points, lambda gram, factor, mean: _nonnegative_solutions(gram, mean))
 
@@ -123,13 +189,21 @@ def nonnegative(embedding, points):
 def simplex(embedding, points):
     """Of all weights that are not negative and have sum one, those with the least MMD.
 
-    The cost is that of :func:`nonnegative`.
+    Parameters
+    ----------
+    embedding : Embedding
+    points : array_like, shape (n, d)
+
+    Returns
+    -------
+    PrefixWeights
 
     Notes
     -----
     With sum one, MMD^2 is w'Qw for Q = K - z1' - 1z' + V0 11'. For v = t w with t > 0,
     v'Qv + c (1'v - 1)^2 = t^2 w'Qw + c (t - 1)^2 has the same best w for every t. So the weights
-    are the non-negative v that minimise it, over their sum, for any c > 0, and exactly so.
+    are the non-negative v that minimise it, over their sum, for any c > 0, and exactly so. The cost
+    is that of :func:`nonnegative`.
     """
     prior_variance = embedding.prior_variance
 
@@ -144,7 +218,27 @@ def simplex(embedding, points):
 
 
 def conditioning(embedding, points, weights):
-    """The :class:`Conditioning` of points (n, d) and their weights (n,). O(n^3) time."""
+    """How well conditioned points are, and their weights.
+
+    Parameters
+    ----------
+    embedding : Embedding
+    points : array_like, shape (n, d)
+    weights : array_like, shape (n,)
+
+    Returns
+    -------
+    Conditioning
+
+    Raises
+    ------
+    ValueError
+        If there are no points, or points and weights do not fit together.
+
+    Notes
+    -----
+    O(n^3) time, O(n^2) memory.
+    """
     points = checked_points(points, embedding.target.dim)
     n = len(points)
     if not n:

@@ -65,6 +65,14 @@ def sbq(
     ----------
     Huszar and Duvenaud, "Optimally-Weighted Herding is Bayesian Quadrature", UAI 2012. Also known
     as the orthogonal least squares or f/P-greedy rule.
+
+    Examples
+    --------
+    >>> from bqlib import Brownian, Uniform
+    >>> grid = np.linspace(0, 1, 16)[:, None]
+    >>> design = sbq(Uniform([0], [1]), Brownian(), n=3, rng=0, candidates=grid)
+    >>> design.points[:, 0].round(3)
+    array([0.667, 0.333, 0.867])
     """
 
     request = checked_request(target, kernel, n, rng, candidates, initial)

@@ -79,12 +79,31 @@ def find(kernel_type, target_type):
 def embed(kernel, target):
     """Embedding of `target` under `kernel`, in closed form.
 
+    Parameters
+    ----------
+    kernel : bqlib.kernels.Kernel
+    target
+        One of :mod:`bqlib.targets`, or any object with `dim` whose pair is registered.
+
+    Returns
+    -------
+    Embedding
+
     Raises
     ------
     TypeError
         If the pair has no closed form here; the message names the pairs that have.
     ValueError
         If kernel and target differ in dimension, or their parameters leave no closed form.
+
+    Notes
+    -----
+    The function of each pair, in the module of its kernel, tells its formulas and what they cost.
+
+    References
+    ----------
+    Briol, Gessner, Karvonen and Mahsereci, "A dictionary of closed-form kernel mean embeddings",
+    2025.
 
     Examples
     --------
