@@ -18,7 +18,8 @@ run: setup ## run the sweep in CONFIG on the machines in PROFILE
 	@$(SNAKEMAKE) $(ARGS)
 
 paper: CONFIG = config/paper.yaml
-paper: run ## run the whole paper, with 20 seeds
+paper: run ## run the whole paper, with 20 seeds, and judge its claims
+	@$(IN_VENV) exec python -m bqlib claims results/paper
 
 resume: setup ## continue a run that was killed
 	@$(IN_VENV) python tools/runs.py --unless-alive

@@ -25,6 +25,10 @@ def main(arguments=None):
         "retry", help="delete the pieces with failed trials, so that the next run tries them again"
     )
     retry.add_argument("results", help="the experiment's folder, such as results/quick")
+    claims = commands.add_parser(
+        "claims", help="say what became of the paper's claims; 1 if an expectation is not met"
+    )
+    claims.add_argument("results", help="the experiment's folder, such as results/paper")
     chosen = vars(parser.parse_args(arguments))
     return globals()[f"_{chosen.pop('command')}"](**chosen)
 
@@ -84,6 +88,24 @@ def _retry(results):
         + (": their pieces are deleted, and the next run computes them" if failed else "")
     )
     return 0
+
+
+def _claims(results):
+    from pathlib import Path
+
+    from bqlib.claims import as_text, read
+
+    try:
+        claims, expectations, _ = read(Path(results, "claims.json").read_text(encoding="utf-8"))
+    except OSError:
+        print(
+            f"there are no claims in {results}: name the folder of a sweep with the paper's "
+            "settings, such as results/paper, after it has run",
+            file=sys.stderr,
+        )
+        return 1
+    print(as_text(claims, expectations), end="")
+    return int(any(expectation.met is False for expectation in expectations))
 
 
 if __name__ == "__main__":

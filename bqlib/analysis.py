@@ -121,6 +121,37 @@ def rates(dataset, windows=None):
     return result
 
 
+def rate_rows(found):
+    """The rates of :func:`rates` as rows of text, one for each cell and window that has a fit."""
+    rows = []
+    for labels in product(*(found[dim].values.tolist() for dim in (*SWEEP_DIMS, "window"))):
+        labels = dict(zip((*SWEEP_DIMS, "window"), labels, strict=True))
+        fit = found.sel(labels)
+        if not int(fit["n_seeds"]):
+            continue
+        power = fit.sel(model="power_law")
+        rows.append(
+            {name: value for name, value in labels.items() if found.sizes[name] > 1}
+            | {
+                "seeds": int(fit["n_seeds"]),
+                "power law n^-a": worded(power, "rate"),
+                "A - c n^b": worded(fit, "exponent"),
+                "best model": fit["verdict"].item(),
+                "faster than 1/n": fit["faster"].item(),
+                "remarks": fit["reason"].item(),
+            }
+        )
+    return rows
+
+
+def worded(fit, name, digits=3):
+    """A number of :func:`rates` with the ends of its interval, such as "0.918 [0.917, 0.920]"."""
+    mean, low, high = (float(fit[f"{name}{end}"]) for end in ("", "_low", "_high"))
+    if np.isnan(low):
+        return f"{mean:.{digits}f}"
+    return f"{mean:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
+
+
 def function_errors(dataset, functions=10, seed=0):
     """Errors of single functions of the kernel's space, computed anew from the stored points.
 

@@ -34,11 +34,22 @@ _KNOWN = {
     "herding": {"color": "#D55E00", "linestyle": (0, (5, 1.5)), "marker": "s"},
     "herding_bq": {"color": "#009E73", "linestyle": (0, (5, 1.5, 1, 1.5)), "marker": "^"},
     "sbq": {"color": "#000000", "linestyle": "-", "marker": "D"},
+    "joint": {"color": "#CC79A7", "linestyle": "-", "marker": "P"},
+    "block_sbq_5": {"color": "#0072B2", "linestyle": (0, (5, 1.5)), "marker": "v"},
+    "block_sbq_20": {"color": "#0072B2", "linestyle": (0, (1, 1)), "marker": "<"},
+    "block_sbq_50": {"color": "#0072B2", "linestyle": "-", "marker": ">"},
+    "sbq_50_herding": {"color": "#E69F00", "linestyle": (0, (8, 2)), "marker": "X"},
+    "sbq_100_herding": {"color": "#E69F00", "linestyle": (0, (5, 1.5)), "marker": "h"},
+    "sbq_200_herding": {"color": "#E69F00", "linestyle": (0, (1, 1)), "marker": "*"},
 }
 _COLORS = ["#0072B2", "#CC79A7", "#E69F00", "#7A4F00", "#5D5D5D"]
 _DASHES = [(0, (1, 1)), (0, (8, 2)), "-", (0, (3, 1, 1, 1, 1, 1))]
 _MARKERS = ["v", "P", "X", "<", ">", "*", "h"]
 _NAMES = {
+    **{f"block_sbq_{block}": f"SBQ in blocks of {block}" for block in (5, 20, 50)},
+    **{f"sbq_{n}_herding": f"SBQ to {n}, then herding" for n in (50, 100, 200)},
+    "block_sbq": "SBQ in blocks",
+    "sbq_nonnegative": "SBQ, non-negative weights",
     "fp_greedy": "f·P-greedy",
     "frank_wolfe": "Frank–Wolfe",
     "iid": "i.i.d.",

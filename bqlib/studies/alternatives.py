@@ -6,7 +6,7 @@ from bqlib.discrepancy import mmd2_of_prefixes
 from bqlib.rates import log_spaced
 from bqlib.schema import Variable
 from bqlib.streams import stream
-from bqlib.studies.plans import PLANS, one_pool
+from bqlib.studies.plans import PLANS, SHARES, one_pool
 from bqlib.studies.study import Study
 
 SIZES = 60  # of each curve
@@ -22,6 +22,7 @@ def alternatives(target, kernel, candidates, n, seed):
     """
     pool = one_pool(candidates, target, stream("candidates", seed))
     sizes = log_spaced(1, n, SIZES) if n > 1 else np.array([1])
+    sizes = np.union1d(sizes, [max(1, round(share * n)) for share in SHARES])
     curves = np.full((len(PLANS), len(sizes)), np.nan)
     for curve, (name, (design, rule)) in zip(curves, PLANS.items(), strict=True):
         made = design(target, kernel, n, rng=stream(f"study/{name}", seed), candidates=pool)

@@ -11,11 +11,10 @@ from bqlib.designs.joint import joint
 from bqlib.designs.sbq import sbq
 from bqlib.schema import Variable
 from bqlib.streams import stream
-from bqlib.studies.plans import PLANS, one_pool
+from bqlib.studies.plans import PLANS, SHARES, one_pool
 from bqlib.studies.study import Study
 from bqlib.weights import bq, uniform
 
-SHARES = (0.125, 0.25, 0.5, 1.0)  # of n and of the pool
 FRESH_SHARE = 0.1  # of the pool's size, where each step draws its own
 RUNS, ENOUGH = 3, 0.5  # the best of so many runs, or fewer where they take so many seconds
 

@@ -17,6 +17,7 @@ from bqlib.weights import bq, nonnegative, uniform
 
 SWITCHES = (50, 100, 200)  # points of SBQ before herding takes over
 BLOCKS = (5, 20, 50)  # points between two fits of SBQ in blocks
+SHARES = (0.125, 0.25, 0.5, 1.0)  # of n and of the pool, at which costs are measured
 
 
 def sbq_then_herding(target, kernel, n, *, rng, candidates, switch):

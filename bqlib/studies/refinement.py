@@ -7,15 +7,14 @@ from bqlib.designs.sbq import sbq
 from bqlib.discrepancy import mmd2_of_prefixes
 from bqlib.schema import Variable
 from bqlib.streams import stream
-from bqlib.studies.plans import one_pool
+from bqlib.studies.plans import SHARES, one_pool
 from bqlib.studies.study import Study
 from bqlib.weights import bq
 
-SIZES = (20, 50, 100, 200, 400)
 CLIMBS = 5  # candidates of each step that a local optimiser starts from
 LARGER = 4  # times the pool
 
-METHODS = ("sbq", "larger_pool", "refined", "joint")
+PLANS = ("sbq", "larger_pool", "refined", "joint")
 
 
 def refinement(target, kernel, candidates, n, seed):
@@ -24,9 +23,9 @@ def refinement(target, kernel, candidates, n, seed):
     Returns
     -------
     dict of ndarray
-        ``mmd``, ``weight_l1`` and ``min_weight`` with BQ weights, (method, n).
+        ``mmd``, ``weight_l1`` and ``min_weight`` with BQ weights, (plan, n).
     """
-    sizes = np.array([size for size in SIZES if size <= n] or [n])
+    sizes = np.unique([max(1, round(share * n)) for share in (0.05, *SHARES)])
     pool = one_pool(candidates, target, stream("candidates", seed))
     larger = one_pool(candidates, target, stream("candidates", seed), LARGER)
     rng = stream("study/refinement", seed)
@@ -35,7 +34,7 @@ def refinement(target, kernel, candidates, n, seed):
         "larger_pool": sbq(target, kernel, sizes[-1], rng=rng, candidates=larger),
         "refined": sbq(target, kernel, sizes[-1], rng=rng, candidates=pool, refine=CLIMBS),
     }
-    found = {name: np.full((len(METHODS), len(sizes)), np.nan) for name in STUDY.variables}
+    found = {name: np.full((len(PLANS), len(sizes)), np.nan) for name in STUDY.variables}
     for j, size in enumerate(sizes):
         moved = joint(target, kernel, int(size), rng=rng, candidates=pool)
         for i, design in enumerate([*whole.values(), moved]):
@@ -45,16 +44,16 @@ def refinement(target, kernel, candidates, n, seed):
                 found["mmd"][i, j] = np.sqrt(mmd2_of_prefixes(design.embedding, points, matrix)[-1])
                 found["weight_l1"][i, j] = np.abs(matrix[-1]).sum()
                 found["min_weight"][i, j] = matrix[-1].min()
-    return {"method": np.array(METHODS), "n": sizes, **found}
+    return {"plan": np.array(PLANS), "n": sizes, **found}
 
 
 STUDY = Study(
     run=refinement,
     seeds=5,
     variables={
-        "mmd": Variable(("method", "n"), "MMD to the target, BQ weights"),
-        "weight_l1": Variable(("method", "n"), "sum of the absolute weights"),
-        "min_weight": Variable(("method", "n"), "smallest weight"),
+        "mmd": Variable(("plan", "n"), "MMD to the target, BQ weights"),
+        "weight_l1": Variable(("plan", "n"), "sum of the absolute weights"),
+        "min_weight": Variable(("plan", "n"), "smallest weight"),
     },
-    coordinates={"method": ("how the points are picked", ""), "n": ("number of points", "1")},
+    coordinates={"plan": ("how the points are picked", ""), "n": ("number of points", "1")},
 )

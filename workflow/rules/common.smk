@@ -54,12 +54,21 @@ if of_model(EXPERIMENT.integrands, within=True):
 if of_model(EXPERIMENT.integrands, within=False):
     FIGURES["out_of_model"] = ["curves"]
 
-# Those of the paper itself need its settings.
-if {"sbq", "herding"} <= {algorithm.name for algorithm in EXPERIMENT.algorithms} and any(
+
+# Whether the sweep has the paper's settings, without which its claims cannot be judged.
+OF_THE_PAPER = {"sbq", "herding"} <= {
+    algorithm.name for algorithm in EXPERIMENT.algorithms
+} and any(
     is_the_papers(cell.target, EXPERIMENT.kernels[cell.kernel], cell.lengthscale)
     for cell in EXPERIMENT.cells()
-):
+)
+if OF_THE_PAPER:
     FIGURES |= {"bq_illustration": [], "samples": ["curves"], "weight_histogram": ["curves"]}
+for study in ("refinement", "kernel_choice", "submodularity"):
+    if study in EXPERIMENT.studies:
+        FIGURES[study] = [f"studies/{study}"]
+if {"alternatives", "cost", "refinement"} <= set(EXPERIMENT.studies):
+    FIGURES["accuracy_for_time"] = ["studies/alternatives", "studies/cost", "studies/refinement"]
 
 
 def start_run():
@@ -79,7 +88,7 @@ def end_run(error=False):
         say(f"stopped: {reason or 'a job failed, see above'}")
         say(f"finished pieces are kept in {RESULTS}: once the cause is mended, run it again")
     else:
-        say(f"results are in {RESULTS}")
+        say(f"results are in {RESULTS}; read {RESULTS}/report.html first")
     if failed:
         name, seed, why = failed[0]
         say(f"{len(failed)} of {len(EXPERIMENT.cells()) * EXPERIMENT.seeds} trials failed")

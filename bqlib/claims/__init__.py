@@ -1,0 +1,104 @@
+"""The paper's claims, each with a verdict, and our own expectations."""
+
+import json
+import textwrap
+from dataclasses import asdict
+
+from bqlib.claims import expectations, experiments, theory
+from bqlib.claims.evidence import (
+    UNKNOWN,
+    VERDICTS,
+    Claim,
+    Evidence,
+    Expectation,
+    MissingError,
+)
+from bqlib.claims.table import table_1
+
+__all__ = [
+    "VERDICTS",
+    "Claim",
+    "Evidence",
+    "Expectation",
+    "MissingError",
+    "as_json",
+    "as_text",
+    "evaluate",
+    "read",
+    "table_1",
+]
+
+
+def evaluate(evidence):
+    """Judge everything.
+
+    Parameters
+    ----------
+    evidence : Evidence
+
+    Returns
+    -------
+    claims : list of Claim
+        "cannot be checked" where the results lack what it takes.
+    expectations : list of Expectation
+    """
+    claims = []
+    for check in (*theory.CHECKS, *experiments.CHECKS):
+        try:
+            verdict, measured, why = check.judge(evidence)
+        except MissingError as lack:
+            verdict, measured, why = UNKNOWN, "-", f"{lack}"
+        claims.append(Claim(check.name, check.text, check.where, measured, verdict, why))
+    expected = []
+    for check in expectations.CHECKS:
+        try:
+            met, measured = check.judge(evidence)
+        except MissingError as lack:
+            met, measured = None, f"{lack}"
+        expected.append(
+            Expectation(check.name, check.text, measured, None if met is None else bool(met))
+        )
+    return claims, expected
+
+
+def as_json(claims, expected, table):
+    """All as one JSON text; :func:`read` takes it back."""
+    everything = {
+        "claims": [asdict(claim) for claim in claims],
+        "expectations": [asdict(expectation) for expectation in expected],
+        "table_1": table,
+    }
+    return json.dumps(everything, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def read(text):
+    """(claims, expectations, rows of Table 1) from the text of :func:`as_json`."""
+    everything = json.loads(text)
+    return (
+        [Claim(**claim) for claim in everything["claims"]],
+        [Expectation(**expectation) for expectation in everything["expectations"]],
+        everything["table_1"],
+    )
+
+
+def as_text(claims, expected, width=100):
+    """Both as text for a terminal, at most `width` letters wide."""
+    lines = []
+    for claim in claims:
+        lines.append(_row(claim.verdict.upper(), f"{claim.claim} ({claim.where})", 24, width))
+        if claim.measured != "-":
+            lines.append(_row("", f"measured: {claim.measured}", 24, width))
+        lines += [_row("", f"why: {claim.why}", 24, width), ""]
+    counts = [f"{sum(c.verdict == verdict for c in claims)} {verdict}" for verdict in VERDICTS]
+    lines.append(_row("", f"{len(claims)} claims: {', '.join(counts)}", 0, width))
+    lines += ["", "What we expect to see:", ""]
+    words = {True: "met", False: "NOT MET", None: "not tested"}
+    lines += [_row(words[e.met], f"{e.expected}: {e.measured}", 12, width) for e in expected]
+    return "\n".join(lines) + "\n"
+
+
+def _row(first, text, indent, width):
+    """`first`, and `text` in a column of its own from `indent` on."""
+    return textwrap.fill(
+        text, width, initial_indent=f"{first:{indent}}", subsequent_indent=" " * indent
+    )

@@ -1,0 +1,57 @@
+"""Accuracy against seconds: which algorithm to take for the time there is."""
+
+import numpy as np
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+from bqlib.figures import style
+
+PLANS = (
+    "iid", "herding", "herding_bq", "sbq_100_herding", "block_sbq_50", "block_sbq_20",
+    "block_sbq_5", "sbq", "joint",
+)  # fmt: skip
+
+
+def accuracy_for_time(alternatives, cost, refinement):
+    """MMD against the CPU time that it takes, at the four largest numbers of points measured.
+
+    Parameters
+    ----------
+    alternatives, cost, refinement : xarray.Dataset
+        Of the studies of these names.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    looks = style.line_styles(PLANS)
+    seconds = cost["seconds"].median("seed")
+    sizes = cost["n"].values
+    with rc_context(style.RC):
+        figure = Figure(figsize=(7.4, 5.6), layout="constrained")
+        axes = figure.subplots()
+        for plan in PLANS:
+            if plan == "joint":
+                curves = refinement["mmd"].sel(plan="joint")
+            else:
+                curves = alternatives["mmd"].sel(plan=plan)
+            there = np.isin(sizes, curves["n"].values)
+            mmd = np.exp(np.log(curves.sel(n=sizes[there])).mean("seed"))
+            axes.plot(
+                seconds.sel(plan=plan, n=sizes[there]), mmd.transpose("n"), **looks[plan],
+                **style.MARKER, label=style.algorithm_name(plan), gid=plan,
+            )  # fmt: skip
+        axes.set(xscale="log", yscale="log", ylabel="MMD to the target")
+        axes.set_xlabel("CPU seconds of one thread, pool given")
+        axes.annotate(
+            "better", (0.03, 0.03), (0.12, 0.12), xycoords="axes fraction",
+            textcoords="axes fraction", color="#555555", fontsize=9,
+            arrowprops={"arrowstyle": "->", "color": "#808080"},
+        )  # fmt: skip
+        figure.legend(
+            loc="outside lower center", ncols=3, handlelength=3.5, alignment="left",
+            title=f"Along each line n = {', '.join(f'{n}' for n in sizes)}; "
+            f"{cost.sizes['seed']} seeds, pool of {cost['pool'].values.max()}.",
+            title_fontsize=9,
+        )  # fmt: skip
+    return figure

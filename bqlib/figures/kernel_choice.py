@@ -1,0 +1,82 @@
+"""What a wrong length-scale costs, and what fitting it brings."""
+
+import numpy as np
+from matplotlib import rc_context
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
+
+from bqlib.figures import style
+
+EVALUATE = (0.5, 1.0, 2.0)
+LOOKS = {
+    "assumed": {"color": "#D55E00", "marker": "s", "label": "length-scale assumed"},
+    "fitted": {"color": "#0072B2", "marker": "o", "label": "fitted by marginal likelihood"},
+    "true": {"color": "#000000", "marker": "D", "label": "true length-scale"},
+}
+
+
+def kernel_choice(study):
+    """Points selected at one length-scale, weighed at another and judged at a third; and the fit.
+
+    Above, each cell is the MMD over that of points and weights made at the length-scale at which it
+    is taken. Below, functions drawn at a true length-scale have their integrals estimated by three
+    recipes.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        Of :mod:`bqlib.studies.kernel_choice`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    mmd = np.exp(np.log(study["mmd"]).mean("seed"))
+    own = study.attrs["lengthscale"]
+    with rc_context(style.RC):
+        figure = Figure(figsize=(style.WIDTH, 7.6), layout="constrained")
+        above, below = figure.subfigures(2, 1, height_ratios=(1, 0.95))
+        panels = above.subplots(1, 3, sharey=True)
+        for axes, factor in zip(panels, EVALUATE, strict=True):
+            shown = mmd.sel(evaluate=factor)
+            shown = shown / shown.sel(select=factor, weigh=factor)
+            _draw_matrix(axes, shown.transpose("select", "weigh"), own)
+            axes.set_title(f"judged at {factor * own:g}")
+        panels[0].set_ylabel("points selected at")
+        panels[1].set_xlabel("weights made at length-scale")
+        _draw_recipes(below, study, own)
+    return figure
+
+
+def _draw_matrix(axes, shown, own):
+    values = shown.values
+    axes.imshow(values, cmap="viridis_r", norm=LogNorm(1, 100), aspect="auto")
+    for (i, j), value in np.ndenumerate(values):
+        axes.text(
+            j, i, f"{value:.2g}" if value < 99.5 else f"{value:.0f}", ha="center", va="center",
+            fontsize=8.5, color="white" if value > 8 else "black",
+        )  # fmt: skip
+    ticks = [f"{factor * own:.2g}" for factor in shown["weigh"].values]
+    axes.set_xticks(range(len(ticks)), ticks)
+    axes.set_yticks(range(len(ticks)), ticks)
+    axes.grid(False)
+
+
+def _draw_recipes(figure, study, own):
+    mean = study[["error", "coverage"]].mean("seed")
+    x = np.arange(study.sizes["truth"])
+    left, right = figure.subplots(1, 2)
+    for i, (recipe, look) in enumerate(LOOKS.items()):
+        look = look | {"linestyle": "none", "markersize": 7}
+        shift = 0.14 * (i - 1)
+        left.plot(x + shift, mean["error"].sel(recipe=recipe), **look)
+        right.plot(x + shift, 100 * mean["coverage"].sel(recipe=recipe), **look)
+    left.set(yscale="log", ylabel="mean absolute error", title="error of the integral")
+    right.set(ylabel="% of integrals", title="inside their 95 % intervals", ylim=(0, 104))
+    right.axhline(95, color="#808080", linewidth=0.9, linestyle=(0, (4, 2)), zorder=1)
+    for axes in (left, right):
+        axes.set_xticks(x, [f"{truth * own:g}" for truth in study["truth"].values])
+        axes.set_xlim(-0.5, len(x) - 0.5)
+        axes.set_xlabel(f"true length-scale of f (assumed: {own:g})")
+    handles, labels = left.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3)

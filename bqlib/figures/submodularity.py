@@ -1,0 +1,49 @@
+"""Greedy picks against the best ones, and what theory promises."""
+
+import numpy as np
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+from bqlib.figures import style
+
+REACHED, PROMISED, WEAKER = "#000000", "#0072B2", "#E69F00"
+
+
+def submodularity(study):
+    """What greedy picks reach of the best of all sets on small pools, and two lower bounds on it.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        Of :mod:`bqlib.studies.submodularity`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    picks = study["picks"].values
+    reached = (study["greedy"] / study["best"]).transpose("seed", "picks").values
+    promised = 1 - np.exp(-study["ratio"].transpose("seed", "picks").values)
+    weaker = 1 - np.exp(-study["eigenvalue"].values[:, None] * np.ones(len(picks)))
+    with rc_context(style.RC):
+        figure = Figure(figsize=(6.6, 4.6), layout="constrained")
+        axes = figure.subplots()
+        for values, color, marker, label in (
+            (reached, REACHED, "D", "reached"),
+            (promised, PROMISED, "o", "promised by the submodularity ratio"),
+            (weaker, WEAKER, "^", "promised by the smallest eigenvalue"),
+        ):
+            axes.fill_between(
+                picks, values.min(axis=0), values.max(axis=0), color=color, alpha=0.2, linewidth=0
+            )
+            axes.plot(
+                picks, np.median(values, axis=0), color=color, marker=marker, **style.MARKER,
+                label=label,
+            )  # fmt: skip
+        axes.set(xlabel="number of points picked", ylim=(0, 1.03), xticks=picks)
+        axes.set_ylabel("(V0 - MMD$^2$) of greedy over best set")
+        figure.legend(
+            loc="outside lower center", ncols=2, alignment="left", title_fontsize=9,
+            title=f"Median and range of {study.sizes['seed']} pools, every set of each tried.",
+        )  # fmt: skip
+    return figure
