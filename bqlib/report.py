@@ -8,6 +8,23 @@ from bqlib.claims.evidence import CORRECTED, FAILS, HOLDS, UNKNOWN, VERDICTS
 # Said in words beside each, so that the colour is not all there is.
 MARKS = {HOLDS: "✓", CORRECTED: "±", FAILS: "✗", UNKNOWN: "?"}
 COLOURS = {HOLDS: "#00734c", CORRECTED: "#8a5a00", FAILS: "#a33a00", UNKNOWN: "#555555"}
+# The paper's own number of a figure, and headings of Table 1.
+NUMBERS = {
+    "samples": 1,
+    "bq_illustration": 2,
+    "weight_histogram": 3,
+    "weight_sum": 4,
+    "mmd": 5,
+    "within_model": 6,
+    "error_bound": 7,
+    "out_of_model": 8,
+}
+HEADINGS = {
+    "cost": "cost, one pool of M",
+    "time_n": "CPU time as N to the power",
+    "time_m": "and as M to the power",
+    "rate": "MMD as n to the power -a, n from 20",
+}
 MET = {True: "✓ met", False: "✗ not met", None: "? not tested"}
 
 STYLE = """
@@ -34,7 +51,7 @@ def report(title, about, figures, rates, claims=(), expectations=(), table=()):
     about : dict
         What to say of the run, such as versions: name to value.
     figures : list of (str, str, bytes)
-        Name, caption and SVG of each.
+        Name, caption and SVG of each. With claims, those of the paper come first, in its order.
     rates, table : sequence of dict
         Rows of the table of rates and of Table 1, the same keys in each.
     claims : sequence of Claim
@@ -53,7 +70,9 @@ def report(title, about, figures, rates, claims=(), expectations=(), table=()):
         parts += ["<h2>Table 1, measured and extended</h2>", _rows(table)]
     if rates:
         parts += ["<h2>Rates</h2>", _rows(rates)]
-    parts += ["<h2>Figures</h2>", *(_figure(*figure) for figure in figures)]
+    numbers = NUMBERS if claims else {}
+    figures = sorted(figures, key=lambda figure: numbers.get(figure[0], len(NUMBERS) + 1))
+    parts += ["<h2>Figures</h2>", *(_figure(*figure, numbers) for figure in figures)]
     parts += ["<h2>This run</h2>", _rows([{"": name, " ": value} for name, value in about.items()])]
     body = "\n".join(parts)
     return (
@@ -94,7 +113,9 @@ def _expectations(expectations):
 
 
 def _rows(rows):
-    head = "".join(f"<th>{escape(name)}</th>" for name in rows[0])
+    head = "".join(
+        f"<th>{escape(HEADINGS.get(name, name.replace('_', ' ')))}</th>" for name in rows[0]
+    )
     lines = [
         "<tr>" + "".join(f"<td>{escape(str(value))}</td>" for value in row.values()) + "</tr>"
         for row in rows
@@ -102,7 +123,9 @@ def _rows(rows):
     return "\n".join(['<div class="wide"><table>', f"<tr>{head}</tr>", *lines, "</table></div>"])
 
 
-def _figure(name, caption, svg):
+def _figure(name, caption, svg, numbers):
+    if name in numbers:
+        caption = f"{caption} Figure {numbers[name]} of the paper."
     data = base64.b64encode(svg).decode()
     return (
         f'<figure id="{escape(name)}"><img alt="{escape(caption)}" '

@@ -52,10 +52,17 @@ def test_verdicts_are_said_in_words():
         assert said in text
 
 
+def test_figures_of_the_paper_come_first_in_its_order():
+    figures = [(name, f"{name}.", b"") for name in ("slopes", "mmd", "samples")]
+    text = report("Paper", {"version": "1"}, figures, [], *RECORDS)
+    assert re.findall(r'<figure id="(\w+)"', text) == ["samples", "mmd", "slopes"]
+    assert "samples. Figure 1 of the paper." in text
+
+
 def test_what_is_written_is_escaped():
     text = full()
     assert "A &lt;title&gt;" in text and "1 &amp; 2" in text
-    assert 'alt="MMD &lt;against&gt; n"' in text
+    assert 'alt="MMD &lt;against&gt; n Figure 5 of the paper."' in text
 
 
 def test_a_sweep_of_its_own_has_a_report_without_claims():

@@ -52,7 +52,7 @@ def herding_minimises_variance(evidence):
     return (
         HOLDS if right == n else FAILS,
         f"{right} of {n} picks are those that all {len(pool)} candidates tried give",
-        "with the rule as it is derived; the printed one is another (next line)",
+        "with the rule as it is derived, which is not the printed one",
     )
 
 
