@@ -157,7 +157,8 @@ def checked_request(target, kernel, n, rng, candidates, initial):
     """
     embedding = embed(kernel, target)
     rng = checked_rng(rng)
-    initial = np.empty((0, target.dim)) if initial is None else initial
+    if initial is None or not np.size(initial):
+        initial = np.empty((0, target.dim))
     initial = checked_points(initial, target.dim, "initial points").copy()
     n = checked_count(n, "n")
     if n <= len(initial):
