@@ -1,0 +1,38 @@
+"""One Slurm for all tests of this folder; without it they are skipped, and say so."""
+
+import batch_system
+import pytest
+from checkout import Checkout
+
+
+class Sweep(Checkout):
+    """A checkout whose sweep runs on Slurm."""
+
+    profile = "cluster"
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        self.site(batch_system.SITE)
+
+    def site(self, text):
+        (self.folder / "profiles" / "cluster" / "site.yaml").write_text(text)
+
+
+@pytest.fixture(scope="session")
+def slurm(tmp_path_factory):
+    why = batch_system.missing()
+    if why:
+        pytest.skip(why)
+    slurm = batch_system.Slurm(tmp_path_factory.mktemp("slurm"))
+    try:
+        slurm.up()
+        yield slurm
+    finally:
+        slurm.down()
+
+
+@pytest.fixture
+def sweep(slurm, tmp_path):
+    slurm.up()
+    yield Sweep(tmp_path / "a checkout")
+    slurm.call("scancel", "--user=0")

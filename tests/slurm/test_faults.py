@@ -1,0 +1,213 @@
+"""Sweeps on Slurm through all that can go wrong: same results, nothing lost, nothing left over."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from batch_system import SITE
+from checkout import Checkout, jobs, processes_of
+
+# Within which a run ends by itself after a fault; longer where the machine has other work.
+SECONDS = 120 * max(1, os.getloadavg()[0] / os.cpu_count())
+# Trials slow enough to be hit. Each says where it runs, and when it is done.
+SLOWLY = """with open("trials", "a") as trials:
+        trials.write(f"start {os.getpid()} {spec.cell.algorithm} {seed}\\n")
+    time.sleep(2)
+    target, kernel = spec.build()"""
+NOTED = """with open("trials", "a") as trials:
+            trials.write(f"end {os.getpid()} {spec.cell.algorithm} {seed}\\n")
+        return curves, time"""
+
+
+def larger(sweep):
+    sweep.edit("config/small.yaml", "seeds: 2", "seeds: 12")
+    sweep.edit("config/small.yaml", "seeds_per_job: 1", "seeds_per_job: 2")
+    return sweep
+
+
+def slow(sweep):
+    larger(sweep)
+    sweep.edit("bqlib/trial.py", "target, kernel = spec.build()", SLOWLY)
+    sweep.edit("bqlib/trial.py", "return curves, time", NOTED)
+    sweep.edit("bqlib/trial.py", "import time", "import os\nimport time")
+    return sweep
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory):
+    """The pieces of the same sweep on this machine."""
+    checkout = larger(Checkout(tmp_path_factory.mktemp("local") / "checkout"))
+    ran = checkout.run("--until", "piece")
+    assert ran.returncode == 0, ran.output
+    return checkout.pieces()
+
+
+@pytest.fixture
+def running(sweep):
+    """A sweep that runs on three nodes and has finished some of its twelve pieces."""
+    slow(sweep)
+    sweep.process = sweep.start("--until", "gather")
+    wait(lambda: len(sweep.pieces()) >= 2, sweep.process)
+    sweep.kept = set(sweep.pieces())
+    assert len(sweep.kept) < 10
+    yield sweep
+    if sweep.process.poll() is None:
+        sweep.process.kill()
+
+
+def wait(ready, process=None, seconds=SECONDS):
+    end = time.monotonic() + seconds
+    while not ready():
+        assert process is None or process.poll() is None, process.communicate()[0]
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def trials(sweep, what):
+    """(process, algorithm, seed) of each trial that started, or ended, in the order of time."""
+    lines = [line.split() for line in (sweep.folder / "trials").read_text().splitlines()]
+    return [tuple(words[1:]) for words in lines if words[0] == what]
+
+
+def busy_workers(sweep):
+    """Processes of workers that are in a trial."""
+    return {int(line[0]) for line in set(trials(sweep, "start")) - set(trials(sweep, "end"))}
+
+
+def check_end(sweep, expected, slurm, resumed=None):
+    """The run is complete, by itself or as `resumed`, and did nothing in vain."""
+    if resumed is None:
+        output, _ = sweep.process.communicate(timeout=SECONDS)
+        assert sweep.process.returncode == 0, output
+    else:
+        assert resumed.returncode == 0, resumed.output
+    assert sweep.pieces() == expected
+    ended = [words[1:] for words in trials(sweep, "end")]
+    for piece in sweep.kept:
+        algorithm, first, last = re.search(r"(\w+)/seeds-(\d+)-(\d+)", piece).groups()
+        assert ended.count((algorithm, first)) == ended.count((algorithm, last)) == 1
+    # One may have ended in the moment of the fault.
+    assert len(set(ended)) == 24 and len(ended) <= 25
+    check_nothing_left(sweep, slurm)
+
+
+def check_nothing_left(sweep, slurm):
+    wait(lambda: not slurm.queue(), seconds=30)
+    wait(lambda: not processes_of(sweep.folder), seconds=30)
+    assert not (sweep.results / ".private").exists()
+
+
+def test_a_cancelled_job_is_replaced(running, expected, slurm):
+    slurm.call("scancel", min(slurm.running()))
+    check_end(running, expected, slurm)
+    assert len((running.results / ".jobs").read_text().splitlines()) >= 4
+
+
+def test_a_killed_worker_comes_back(running, expected, slurm):
+    os.kill(min(busy_workers(running)), signal.SIGKILL)
+    check_end(running, expected, slurm)
+
+
+def test_a_preempted_job_comes_back(sweep, expected, slurm):
+    sweep.site(SITE + "queue: low")
+    slow(sweep)
+    sweep.process = sweep.start("--until", "gather")
+    wait(lambda: len(sweep.pieces()) >= 2, sweep.process)
+    sweep.kept = set(sweep.pieces())
+    number, node = min(slurm.running().items())
+    more_urgent = ["--partition=high", f"--nodelist={node}", "--cpus-per-task=4", "--mem=100"]
+    slurm.call("sbatch", *more_urgent, "--output=/dev/null", "--wrap=sleep 20")
+    wait(lambda: number not in slurm.running(), sweep.process)
+    check_end(sweep, expected, slurm)
+
+
+def test_a_node_whose_daemon_stops(running, expected, slurm):
+    node = min(slurm.running().values())
+    slurm.kill(node)
+    check_end_without_node(running, expected, slurm)
+
+
+def check_end_without_node(running, expected, slurm):
+    output, _ = running.process.communicate(timeout=SECONDS)
+    assert running.process.returncode == 0, output
+    slurm.up()
+    running.process.communicate = lambda timeout: (output, None)
+    check_end(running, expected, slurm)
+
+
+def test_a_full_scratch_disk(sweep, expected, slurm, tmp_path):
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(scratch)]
+    subprocess.run(mount, check=True)
+    try:
+        sweep.site(SITE + f"scratch: {scratch}")
+        slow(sweep)
+        sweep.process = sweep.start("--until", "gather")
+        wait(lambda: len(sweep.pieces()) >= 2, sweep.process)
+        sweep.kept = set(sweep.pieces())
+        with pytest.raises(OSError, match="No space"), open(scratch / "full", "wb") as full:
+            while True:
+                full.write(bytes(2**16))
+        os.kill(min(busy_workers(sweep)), signal.SIGKILL)
+        check_end(sweep, expected, slurm)
+    finally:
+        subprocess.run(["umount", "--lazy", str(scratch)], check=True)
+
+
+def run_process(sweep):
+    for pid in processes_of(sweep.folder):
+        if b"bqlib.server" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            return pid
+    raise AssertionError("no process of the run")
+
+
+def test_a_killed_scheduler_ends_the_run_and_the_same_command_goes_on(running, expected, slurm):
+    os.kill(run_process(running), signal.SIGKILL)
+    output, _ = running.process.communicate(timeout=SECONDS)
+    assert running.process.returncode == 1
+    assert "stopped: the run's process was killed (signal 9)" in output.splitlines()[-2], output
+    assert "the same command again" in output.splitlines()[-1]
+    wait(lambda: not slurm.queue(), seconds=30)
+    wait(lambda: not processes_of(running.folder), seconds=30)
+    check_end(running, expected, slurm, resumed=running.run("--until", "gather"))
+
+
+def test_a_killed_snakemake_leaves_nothing_and_can_be_resumed(running, expected, slurm):
+    running.process.kill()
+    running.process.communicate()
+    check_nothing_left(running, slurm)
+    check_end(running, expected, slurm, resumed=running.resume())
+
+
+def test_trials_that_kill_their_worker_fail_and_the_rest_completes(sweep, slurm):
+    deadly = """if seed == 1 and spec.cell.algorithm == "iid":
+        os.kill(os.getpid(), 9)
+    if seed == 1 and spec.cell.algorithm == "herding":
+        hoard = [np.ones(10**7) for _ in range(1000)]
+    target, kernel = spec.build()"""
+    sweep.edit("bqlib/trial.py", "target, kernel = spec.build()", deadly)
+    sweep.edit("bqlib/trial.py", "import time", "import os\nimport time")
+    ran = sweep.run()
+    assert ran.returncode == 3, ran.output
+    last = ran.output.splitlines()[-4:]
+    assert re.search("results are in results/small", last[0]), ran.output
+    assert "2 of 4 trials failed" in last[1] and "python -m bqlib retry results/small" in last[3]
+    failed = {
+        path.parent.name: re.search('"1": "(.*)"', path.read_text())[1]
+        for path in (sweep.results / "timings").rglob("seeds-1-1.json")
+    }
+    assert failed["herding"].startswith("out of memory: Unable to allocate")
+    assert failed["iid"].startswith("the worker died each of the 4 times")
+    check_nothing_left(sweep, slurm)
+    # Once the cause is removed, only what failed is computed again, and only when asked.
+    sweep.edit("bqlib/trial.py", "seed == 1", "False")
+    assert "Nothing to be done" in sweep.run().output
+    command = [ran.args[0], "-m", "bqlib", "retry", "results/small"]
+    subprocess.run(command, cwd=sweep.folder, check=True)
+    again = sweep.run()
+    assert again.returncode == 0 and jobs(again.output)["piece"] == 2, again.output
