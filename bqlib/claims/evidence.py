@@ -188,7 +188,7 @@ def interval(values, digits=3):
     Examples
     --------
     >>> interval(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), 1)
-    '3.0 [1.0, 5.0]'
+    '3.0 [1.2, 4.8]'
     >>> interval(np.array([1.0]), 1)
     '1.0'
     """
