@@ -23,7 +23,7 @@ rule report:
         curves=rules.gather.output,
         rates=rules.rates.output,
         figures=rules.figures.output,
-        claims=rules.claims.output if OF_THE_PAPER else [],
+        claims=rules.claims.output if JUDGED else [],
     output:
         f"{RESULTS}/report.html",
     log:

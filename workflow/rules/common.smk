@@ -62,6 +62,8 @@ OF_THE_PAPER = {"sbq", "herding"} <= {
     is_the_papers(cell.target, EXPERIMENT.kernels[cell.kernel], cell.lengthscale)
     for cell in EXPERIMENT.cells()
 )
+# Its claims are judged where the studies are made that most of them need.
+JUDGED = OF_THE_PAPER and bool(EXPERIMENT.studies)
 if OF_THE_PAPER:
     FIGURES |= {"bq_illustration": [], "samples": ["curves"], "weight_histogram": ["curves"]}
 for study in ("refinement", "kernel_choice", "submodularity"):
