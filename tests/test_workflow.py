@@ -54,7 +54,7 @@ def test_a_sweep_runs_and_its_results_can_be_read(finished):
     assert (curves.status == 1).all() and np.isfinite(curves.mmd).all()
     herding, iid = (curves.mmd.sel(algorithm=name).mean("seed") for name in ("herding", "iid"))
     assert float(herding.sel(n=20).squeeze()) < float(iid.sel(n=20).squeeze())
-    for made in ("rates.zarr/zarr.json", "figures/mmd.svg", "figures/mmd.png", "report.html"):
+    for made in ("rates.zarr/zarr.json", "figures/mmd.svg", "figures/mmd.png"):
         assert (finished.results / made).stat().st_size > 0
     assert list(finished.results.rglob("benchmarks/**/*.tsv"))
 

@@ -90,7 +90,7 @@ def end_run(error=False):
         say(f"stopped: {reason or 'a job failed, see above'}")
         say(f"finished pieces are kept in {RESULTS}: once the cause is mended, run it again")
     else:
-        say(f"results are in {RESULTS}; read {RESULTS}/report.html first")
+        say(f"results are in {RESULTS}" + ("; read report.html first" if JUDGED else ""))
     if failed:
         name, seed, why = failed[0]
         say(f"{len(failed)} of {len(EXPERIMENT.cells()) * EXPERIMENT.seeds} trials failed")
