@@ -113,10 +113,12 @@ def sbq_is_superior(evidence):
     ratio = (plans.sel(plan="sbq") / plans.sel(plan=best)).values
     joint = evidence.study("refinement")["mmd"].isel(n=-1)
     gain = (joint.sel(plan="sbq") / joint.sel(plan="joint")).values
+    beaten = "" if best == "sbq" else f", {interval(ratio, 2)} times the MMD of {best}"
     return (
         CORRECTED if np.median(gain) > 1.05 else HOLDS,
-        f"at n = {int(plans['n'])} the best sequential rule is {best} (SBQ over it "
-        f"{interval(ratio, 2)}); SBQ over jointly moved points {interval(gain, 1)}",
+        f"at n = {int(plans['n'])} it is number {1 + int((logs < logs.sel(plan='sbq')).sum())} of "
+        f"{logs.sizes['plan']} rules{beaten}; and {interval(gain, 1)} times the MMD of points that "
+        "are moved jointly",
         "best next point and best weights, not the best set of points",
     )
 
@@ -266,20 +268,21 @@ def out_of_model(evidence):
 
 @claim("Experiments", "A local optimiser at each pick makes no difference")
 def local_optimiser(evidence):
-    mmd = evidence.study("refinement")["mmd"]
+    mmd = evidence.study("refinement")["mmd"].transpose("plan", "seed", "n")
+    sizes = mmd["n"].values
     refined, joint = (
         (mmd.sel(plan="sbq") / mmd.sel(plan=plan)).values for plan in ("refined", "joint")
     )
-    change = np.abs(refined - 1).max()
+    change = refined.mean(axis=0) - 1
+    most = int(np.abs(change).argmax())
     gains = ", ".join(
-        f"{interval(column, 2)} (n = {n})"
-        for n, column in zip(mmd["n"].values, joint.T, strict=True)
+        f"{interval(column, 2)} (n = {n})" for n, column in zip(sizes, joint.T, strict=True)
     )
     return (
-        FAILS if change > 0.1 else CORRECTED if joint.mean(axis=0).max() > 1.1 else HOLDS,
-        f"MMD changes by at most {100 * change:.0f} % with it; moving all points at once divides "
-        f"it by {gains}",
-        "true of each pick by itself; moving all points together is another matter",
+        FAILS if np.abs(change).max() > 0.25 else CORRECTED if joint.max() > 1.25 else HOLDS,
+        f"it divides the MMD by {interval(refined[:, most], 2)} at most, at n = {sizes[most]}; "
+        f"moving all points at once by {gains}",
+        "nearly true of each pick by itself; moving all points together is another matter",
     )
 
 
