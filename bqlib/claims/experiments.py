@@ -294,10 +294,15 @@ def switching(evidence):
     ratio = {name: (mmd.sel(plan=name) / sbq).values for name in plans}
     said = ", ".join(f"{name} {interval(value, 1)}" for name, value in ratio.items())
     pays = ratio["sbq_100_herding"].mean() < 0.7 * ratio["herding_bq"].mean()
+    if "cost" in evidence.studies:
+        seconds = evidence.study("cost")["seconds"].isel(n=-1).median("seed")
+        took = {name: float(seconds.sel(plan=name)) for name in ("sbq", *plans)}
+        said += f"; CPU seconds: {', '.join(f'{name} {t:.2f}' for name, t in took.items())}"
     return (
         HOLDS if pays else CORRECTED,
         f"MMD at n = {int(mmd['n'])} over that of SBQ: {said}",
-        "to SBQ in blocks it pays; to herding after a start by SBQ it does not",
+        "to SBQ in blocks it pays; herding after a start by SBQ is no better than herding with BQ "
+        "weights from the start",
     )
 
 
