@@ -25,10 +25,20 @@ BATCH_SYSTEMS = {
     "htcondor": ("HTCondorCluster", None),
 }
 SYSTEMS = (*BATCH_SYSTEMS, "local", "job")
+# What Dask does as a worker's memory fills up. Paused, or with a full disk, it stops for ever
+# without a word; trials end with a MemoryError before it comes to that, see bqlib.worker.
+UNUSED = ("target", "spill", "pause")
+# Of a worker. Freed memory stays with it: by Dask's own choice for malloc each temporary array above
+# 128 kB is new memory from the system, which doubles the cost of a design's step and more. 2**25 is
+# the largest MALLOC_MMAP_THRESHOLD_ that glibc heeds.
+ENVIRONMENT = {
+    "OMP_NUM_THREADS": 1,
+    "OPENBLAS_NUM_THREADS": 1,
+    "MKL_NUM_THREADS": 1,
+    "MALLOC_MMAP_THRESHOLD_": 2**25,
+    "MALLOC_TRIM_THRESHOLD_": 2**27,
+}
 SMALLEST_MEMORY = 512 * 2**20  # Python with its libraries takes half of it
-# Freed memory stays with a worker: by Dask's default it goes back to the system, and each step of a
-# design takes its pages anew, which costs as much again as the step.
-MALLOC = {"MALLOC_TRIM_THRESHOLD_": str(2**28), "MALLOC_MMAP_THRESHOLD_": str(2**26)}
 PRIVATE = ".private"  # folder among the results, with the certificates of a run
 KEEP_SECONDS = 2
 QUEUE_SECONDS = 10  # between two looks at the batch system's queue
@@ -202,10 +212,8 @@ async def connect(site, folder, say=lambda text: None, threads=1):
     import dask
     import distributed
 
-    # A worker that Dask pauses or that spills to a full disk stops for ever without a word;
-    # trials end with a MemoryError before it comes to that, see bqlib.worker.
-    dask.config.set({f"distributed.worker.memory.{k}": False for k in ("target", "spill", "pause")})
-    os.environ.update(MALLOC)
+    dask.config.set({f"distributed.worker.memory.{key}": False for key in UNUSED})
+    dask.config.set({"distributed.nanny.pre-spawn-environ": ENVIRONMENT})
     named = _named_scheduler()
     async with AsyncExitStack() as stack:
         cluster = jobs = None
@@ -368,7 +376,12 @@ def _jobqueue(site, folder):
         "log_directory": str(folder / "logs" / "workers"),
         "job_name": f"bqlib-{folder.name}",
         # Paths below are relative, as batch systems have trouble with spaces in a path.
-        "job_script_prologue": [f"cd {shlex.quote(os.getcwd())}", *_SETTINGS, *site.prologue],
+        "job_script_prologue": [
+            f"cd {shlex.quote(os.getcwd())}",
+            *[f"export DASK_DISTRIBUTED__WORKER__MEMORY__{key.upper()}=False" for key in UNUSED],
+            *[f"export {name}={value}" for name, value in ENVIRONMENT.items()],
+            *site.prologue,
+        ],
         "worker_extra_args": extra,
     }
     if site.system == "htcondor":
@@ -388,14 +401,6 @@ def _jobqueue(site, folder):
     if site.system == "oar":  # its nodes name their memory in different ways: use directives
         arguments["memory_per_core_property_name"] = "not_applicable"
     return getattr(dask_jobqueue, name), arguments
-
-
-# For the workers of a batch system, as dask.config.set() above is for those of this machine.
-_SETTINGS = [
-    f"export DASK_DISTRIBUTED__WORKER__MEMORY__{key}=False" for key in ("TARGET", "SPILL", "PAUSE")
-]
-_SETTINGS += [f"export {name}_NUM_THREADS=1" for name in ("OMP", "OPENBLAS", "MKL")]
-_SETTINGS += [f"export {name}={value}" for name, value in MALLOC.items()]
 
 
 def job_script(site, folder):
@@ -444,6 +449,8 @@ class _Jobs:
 
     def recorded(self, job_class):
         """A class of jobs that keeps failures, and writes down how each job is cancelled."""
+        from distributed.core import Status
+
         jobs = self
 
         class Job(job_class):
@@ -451,6 +458,7 @@ class _Jobs:
                 try:
                     await super().start()
                 except (OSError, RuntimeError, ValueError) as error:
+                    self.status = Status.failed
                     jobs.failures.append(error)
                     raise
                 with open(jobs.journal, "a", encoding="utf-8") as journal:
@@ -482,7 +490,7 @@ class _Jobs:
         gone = await self._gone()
         for name, job in list(self.cluster.workers.items()):
             unheard = not any(f"{worker}-".startswith(f"{name}-") for worker in connected)
-            if job.status == Status.created or (job.job_id in gone and unheard):
+            if job.status == Status.failed or (job.job_id in gone and unheard):
                 del self.cluster.workers[name]
         with suppress(OSError, RuntimeError, ValueError):  # kept in failures
             await self.cluster

@@ -7,6 +7,7 @@ import ssl
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from importlib.util import find_spec
 
 import psutil
@@ -49,11 +50,20 @@ def test_a_sweep_on_a_cluster_of_jobs(sweep, expected, slurm):
 
 def wait_for_workers(sweep, process):
     while True:
-        names = [psutil.Process(pid).cmdline() for pid in processes_of(sweep.folder)]
-        if any("distributed.cli.dask_worker" in command for command in names):
+        commands = examine(sweep, psutil.Process.cmdline)
+        if any("distributed.cli.dask_worker" in command for command in commands):
             return time.sleep(5)
         assert process.poll() is None, process.communicate()[0]
         time.sleep(0.2)
+
+
+def examine(sweep, look):
+    """`look(process)` of each process of a sweep."""
+    found = []
+    for pid in processes_of(sweep.folder):
+        with suppress(psutil.NoSuchProcess):
+            found.append(look(psutil.Process(pid)))
+    return found
 
 
 def check_what_listens(sweep):
@@ -62,8 +72,8 @@ def check_what_listens(sweep):
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     open_ports = {
         connection.laddr
-        for pid in processes_of(sweep.folder)
-        for connection in psutil.Process(pid).net_connections("tcp")
+        for connections in examine(sweep, lambda process: process.net_connections("tcp"))
+        for connection in connections
         if connection.status == "LISTEN" and not connection.laddr.ip.startswith("127.")
     }
     assert open_ports
