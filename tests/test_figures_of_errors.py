@@ -152,7 +152,7 @@ def test_errors_within_the_model_with_the_published_curves_twice(curves):
     np.testing.assert_array_equal(shifted["sbq"].get_xdata(), n[n <= 40])
     np.testing.assert_array_equal(printed["sbq"].get_xdata(), (n - 29)[n - 29 <= 40])
     np.testing.assert_array_equal(printed["sbq"].get_ydata(), value[n - 29 <= 40])
-    assert "dashed as printed, solid with n + 29" in words(figure)
+    assert "dashed as printed,\nsolid with n + 29" in words(figure)
     own = curves["error"].sel(CELL | {"integrand": "within", "algorithm": "sbq"}).median("seed")
     x, y = lines(paper, "median")["sbq"].get_data()
     np.testing.assert_array_equal(y, own.sel(n=x))

@@ -11,7 +11,7 @@ from bqlib.figures import panels, style
 from bqlib.rates import log_spaced
 from bqlib.schema import OK
 
-PUBLISHED = {"color": "#CC79A7", "linewidth": 1.8, "linestyle": "--", "zorder": 3}
+PUBLISHED = {"marker": "", "color": "#CC79A7", "linewidth": 1.8, "linestyle": "--", "zorder": 3}
 
 
 def error_bound(dataset, errors):
@@ -61,7 +61,7 @@ def error_bound(dataset, errors):
                 )  # fmt: skip
             if compared:
                 curves = published.curves("bound")
-                panels.draw_published(axes, curves, [algorithm], n[-1], **PUBLISHED)
+                panels.draw_published(axes, curves, {algorithm: line}, n[-1], **PUBLISHED)
             ratio = float(ratios.sel(algorithm=algorithm))
             note = "" if np.isnan(ratio) else f"largest error of all: {ratio:.2f} of its bound"
             panels.write(axes, [note], panels.LETTERS[2])

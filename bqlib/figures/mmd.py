@@ -34,7 +34,9 @@ def mmd(dataset):
         for axes, cell in cells:
             if is_the_papers(dataset, cell):
                 panels.draw_published(axes, published.curves("mmd"), styles, n[-1])
-                sentences = ["Thin lines: published by Huszár and Duvenaud (2012)."]
+                sentences = [
+                    "Thin lines, marked at their ends: published by Huszár and Duvenaud (2012)."
+                ]
             medians, notes = panels.draw_curves(axes, dataset, "mmd", cell, styles)
             axes.set_yscale("log")
             if medians:

@@ -97,7 +97,7 @@ def _draw_published(axes, styles, medians):
     scaled = {name: (n, factor * value) for name, (n, value) in curves.items()}
     panels.draw_published(axes, scaled, styles, axes.get_xlim()[1])
     return [
-        "Thin lines: published by Huszár and Duvenaud (2012), for functions of which little is "
-        f"said: with n + {published.SHIFT} in the place of n, and all\nerrors of a panel times one "
-        "factor, so that only shapes compare."
+        "Thin lines, marked at their ends: published by Huszár and Duvenaud (2012), for functions "
+        f"of which little\nis said: with n + {published.SHIFT} in the place of n, and all errors "
+        "of a panel times one factor, so that shapes\nalone compare."
     ]

@@ -161,13 +161,18 @@ def draw_guides(axes, n, top):
 
 
 def draw_published(axes, curves, styles, largest, kind="published", **line):
-    """Draw published curves, {algorithm: (n, value)}, thin and behind ours, up to n = `largest`."""
+    """Draw published curves, {algorithm: (n, value)}, thin and behind ours, up to n = `largest`.
+
+    Each ends in the marker of its algorithm, small and full.
+    """
     for algorithm, (n, value) in curves.items():
         inside = (n >= 1) & (n <= largest)
         if algorithm in styles and inside.any():
+            marker = styles[algorithm]["marker"]
+            looks = {"marker": marker, "markersize": 3.5, "markevery": [-1], "clip_on": False}
             axes.plot(
                 n[inside], value[inside], gid=f"{kind} {algorithm}",
-                **{"color": "#333333", "linewidth": 0.8, "zorder": 1.5} | line,
+                **{"color": "#333333", "linewidth": 0.8, "zorder": 1.5} | looks | line,
             )  # fmt: skip
 
 

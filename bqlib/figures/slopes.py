@@ -56,7 +56,11 @@ def slopes(dataset):
             Line2D([], [], **look, **style.MARKER, label=style.algorithm_name(algorithm))
             for algorithm, look in looks.items()
         ]
-        figure.legend(handles=handles, loc="outside lower center", ncols=4, handlelength=3.5)
+        figure.legend(
+            handles=handles, loc="outside lower center", ncols=4, handlelength=3.5,
+            title="Lines: mean over seeds. Bands: its 95 % interval.", title_fontsize=9,
+            alignment="left",
+        )  # fmt: skip
     return figure
 
 

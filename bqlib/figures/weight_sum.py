@@ -55,6 +55,7 @@ def weight_sum(dataset):
                 curves = published.curves("weight_sum")
                 panels.draw_published(
                     left, curves, styles, dataset["n"].values[-1], linestyle="none", marker="+",
+                    markevery=None,
                     color="#CC79A7", markersize=8, markeredgewidth=1.6, zorder=4,
                 )  # fmt: skip
                 sentences = [

@@ -52,9 +52,9 @@ def _draw_published(axes, styles, largest):
     printed = {name: (n - published.SHIFT, value) for name, (n, value) in curves.items()}
     panels.draw_published(axes, curves, styles, largest)
     panels.draw_published(
-        axes, printed, styles, largest, kind="printed", color="#909090", linestyle="--"
+        axes, printed, styles, largest, kind="printed", color="#909090", linestyle="--", marker=""
     )
     return [
-        "Thin lines: published by Huszár and Duvenaud (2012), dashed as printed, "
-        f"solid with n + {published.SHIFT} in the place of n."
+        "Thin lines, marked at their ends: published by Huszár and Duvenaud (2012), dashed as "
+        f"printed,\nsolid with n + {published.SHIFT} in the place of n."
     ]
