@@ -240,5 +240,5 @@ def test_only_our_own_expectations_end_with_an_error(tmp_path, capsys, met, code
 
 
 def test_a_folder_without_claims_is_told(tmp_path, capsys):
-    assert main(["claims", str(tmp_path)]) == 1
+    assert main(["claims", str(tmp_path)]) == 2
     assert "there are no claims in" in capsys.readouterr().err

@@ -89,5 +89,5 @@ def test_the_command_says_what_is_left(tmp_path, monkeypatch, capsys):
 
 
 def test_the_command_tells_what_is_wrong_with_a_sweep(tmp_path, capsys):
-    assert main(["plan", str(tmp_path / "none.yaml")]) == 1
-    assert "there is no such file" in capsys.readouterr().err
+    assert main(["plan", str(tmp_path / "none.yaml")]) == 2
+    assert "no such file" in capsys.readouterr().err

@@ -51,5 +51,5 @@ def test_without_failures_nothing_is_deleted(tmp_path):
 
 
 def test_retry_needs_results(tmp_path, capsys):
-    assert main(["retry", str(tmp_path)]) == 1
+    assert main(["retry", str(tmp_path)]) == 2
     assert "there are no pieces" in capsys.readouterr().err

@@ -1,0 +1,51 @@
+"""Tables of text, for terminals."""
+
+
+def aligned(rows, numbers=()):
+    """Rows in columns, two blanks between them, below a line of headings.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+        The same keys in each; they are the headings.
+    numbers : collection of str
+        Columns to align at the right.
+
+    Returns
+    -------
+    str
+        One line more than there are rows; empty where there are none.
+
+    Examples
+    --------
+    >>> print(aligned([{"name": "iid", "rate": 0.5}, {"name": "sbq", "rate": 12}], ["rate"]))
+    name  rate
+    iid    0.5
+    sbq     12
+    """
+    if not rows:
+        return ""
+    columns = [[name, *(str(row[name]) for row in rows)] for name in rows[0]]
+    set_columns = [
+        [text.rjust(width) if column[0] in numbers else text.ljust(width) for text in column]
+        for column in columns
+        for width in [max(map(len, column))]
+    ]
+    return "\n".join("  ".join(line).rstrip() for line in zip(*set_columns, strict=True))
+
+
+def ranges(numbers):
+    """Whole numbers, runs of them joined.
+
+    Examples
+    --------
+    >>> ranges([0, 1, 2, 5, 7, 8])
+    '0-2, 5, 7-8'
+    """
+    runs = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1][-1] = number
+        else:
+            runs.append([number, number])
+    return ", ".join(f"{first}" if first == last else f"{first}-{last}" for first, last in runs)
