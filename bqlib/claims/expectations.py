@@ -93,7 +93,7 @@ def herding_exponent(evidence):
 
 @expectation("Independent samples: 1/2 inside the interval of the exponent on [20, 400]")
 def iid_exponent(evidence):
-    evidence.need_full_size()
+    evidence.need_full_size(seeds=20)
     fit = evidence.rate("iid").sel(model="power_law")
     return float(fit["rate_low"]) <= 0.5 <= float(fit["rate_high"]), worded(fit, "rate")
 
