@@ -9,9 +9,9 @@ from bqlib.figures import style
 
 EVALUATE = (0.5, 1.0, 2.0)
 LOOKS = {
-    "assumed": {"color": "#D55E00", "marker": "s", "label": "length-scale assumed"},
+    "assumed": {"color": "#E69F00", "marker": "v", "label": "length-scale assumed"},
     "fitted": {"color": "#0072B2", "marker": "o", "label": "fitted by marginal likelihood"},
-    "true": {"color": "#000000", "marker": "D", "label": "true length-scale"},
+    "true": {"color": "#5D5D5D", "marker": "X", "label": "true length-scale"},
 }
 
 
@@ -41,9 +41,12 @@ def kernel_choice(study):
             shown = mmd.sel(evaluate=factor)
             shown = shown / shown.sel(select=factor, weigh=factor)
             _draw_matrix(axes, shown.transpose("select", "weigh"), own)
-            axes.set_title(f"judged at {factor * own:g}")
+            axes.set_title(f"judged at length-scale {factor * own:g}")
         panels[0].set_ylabel("points selected at")
-        panels[1].set_xlabel("weights made at length-scale")
+        panels[1].set_xlabel(
+            "weights made at\nNumbers: MMD over that of points selected and weighted at the "
+            "length-scale they are judged at."
+        )
         _draw_recipes(below, study, own)
     return figure
 

@@ -30,7 +30,7 @@ def submodularity(study):
         axes = figure.subplots()
         for values, color, marker, label in (
             (reached, REACHED, "D", "reached"),
-            (promised, PROMISED, "o", "promised by the submodularity ratio"),
+            (promised, PROMISED, "p", "promised by the submodularity ratio"),
             (weaker, WEAKER, "^", "promised by the smallest eigenvalue"),
         ):
             axes.fill_between(
