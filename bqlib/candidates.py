@@ -1,10 +1,13 @@
 """Candidates: the pools from which designs pick their points."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from bqlib.arrays import Array, Seed
 from bqlib.checks import checked_array, checked_count, checked_number, checked_rng
+from bqlib.targets import Target
 
 SOURCES = ("target", "inflated", "box")
 
@@ -38,10 +41,10 @@ class Candidates:
     size: int = 10_000
     source: str = "target"
     inflation: float = 2.0
-    box: tuple | None = None
+    box: Sequence[tuple[float, float]] | None = None
     fresh: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "size", checked_count(self.size, "size", 1))
         if self.source not in SOURCES:
             raise ValueError(f"source is {self.source!r}; it must be one of {', '.join(SOURCES)}")
@@ -57,7 +60,7 @@ class Candidates:
             if (box[:, 0] >= box[:, 1]).any():
                 raise ValueError("box has a lower end that is not below its upper end")
 
-    def draw(self, target, rng):
+    def draw(self, target: Target, rng: Seed | None = None) -> Array:
         """One pool for `target` from `rng`, a Generator or a seed, shape (size, d).
 
         Raises
@@ -76,10 +79,11 @@ class Candidates:
                 )
             return rng.uniform(lower, upper, size=(self.size, target.dim))
         if self.source == "inflated":
-            if getattr(target, "inflated", None) is None:
+            inflated = getattr(target, "inflated", None)
+            if inflated is None:
                 raise TypeError(
                     f"{type(target).__name__} has no covariances to inflate; use source "
                     '"target" or "box"'
                 )
-            target = target.inflated(self.inflation)
+            target = inflated(self.inflation)
         return target.sample(self.size, rng)

@@ -2,20 +2,24 @@
 
 Lengths (coordinates, length-scales, standard deviations, widths) must be below 1e50, and those that
 are positive above 1e-50: then no square and no quotient of two leaves the range of float64. The
-heights of kernels have the squares of these as their ends.
+heights of kernels have the squares of these as their ends, and so have values of f.
 """
 
 from numbers import Real
 from operator import index
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
+
+from bqlib.arrays import Array
 
 LONGEST = 1e50
 SHORTEST = 1e-50
 CHANGE_UNITS = "change the unit of length"
 
 
-def checked_number(value, name):
+def checked_number(value: Any, name: str) -> float:
     """A number of any real type, or an array of shape (), as a float."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item()
@@ -24,18 +28,20 @@ def checked_number(value, name):
     return float(value)
 
 
-def checked_count(value, name, least=0):
+def checked_count(value: Any, name: str, least: int | None = 0) -> int:
     """A whole number that is at least `least`, as an int."""
     try:
         count = index(value)
     except TypeError:
         raise TypeError(f"{name} is {value!r}; it must be a whole number") from None
-    if count < least or isinstance(value, bool):
+    if isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} is {value}; it must be a whole number")
+    if least is not None and count < least:
         raise ValueError(f"{name} is {value}; it must be at least {least}")
     return count
 
 
-def checked_height(value, name):
+def checked_height(value: Any, name: str) -> float:
     """A positive height of a kernel in the range of float64, as a float."""
     value = checked_number(value, name)
     if not SHORTEST**2 <= value <= LONGEST**2:
@@ -43,7 +49,7 @@ def checked_height(value, name):
     return value
 
 
-def checked_array(values, name):
+def checked_array(values: ArrayLike, name: str) -> Array:
     """Real numbers as a float array, the same one where it is one already."""
     try:
         array = np.asarray(values)
@@ -54,7 +60,7 @@ def checked_array(values, name):
     return array.astype(float, copy=False)
 
 
-def checked_points(points, dim=None, name="points"):
+def checked_points(points: ArrayLike, dim: int | None = None, name: str = "points") -> Array:
     """Points as a float array (n, dim), of any dimension where `dim` is None."""
     points = checked_array(points, name)
     if points.ndim != 2 or points.shape[1] != (dim or points.shape[1]) or not points.shape[1]:
@@ -69,7 +75,7 @@ def checked_points(points, dim=None, name="points"):
     return points
 
 
-def checked_values(values, n, name):
+def checked_values(values: ArrayLike, n: int, name: str) -> Array:
     """One finite number for each of `n` points, as a float array (n,)."""
     values = checked_array(values, name)
     if values.shape != (n,):
@@ -84,7 +90,19 @@ def checked_values(values, n, name):
     return values
 
 
-def checked_lengthscale(value):
+def checked_values_of_f(values: ArrayLike, n: int) -> Array:
+    """Values of f whose squares float64 can hold, one for each of `n` points, as an array (n,)."""
+    values = checked_values(values, n, "values of f")
+    largest = np.abs(values).max(initial=0.0)
+    if largest and not SHORTEST**2 <= largest <= LONGEST**2:
+        raise ValueError(
+            f"the largest value of f is {largest:g}, not from {SHORTEST**2:g} to {LONGEST**2:g}: "
+            "float64 cannot hold its square; change the unit of f"
+        )
+    return values
+
+
+def checked_lengthscale(value: ArrayLike) -> float | Array:
     """A float, or an array with one length-scale for each coordinate."""
     lengthscale = checked_array(value, "lengthscale").copy()
     if lengthscale.ndim > 1 or lengthscale.size == 0:
@@ -99,7 +117,7 @@ def checked_lengthscale(value):
     return float(lengthscale) if lengthscale.ndim == 0 else lengthscale
 
 
-def checked_cholesky(matrix, name):
+def checked_cholesky(matrix: Array, name: str) -> Array:
     """Lower Cholesky factor of a covariance, whose diagonal holds lengths."""
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"{name} has shape {matrix.shape}; it must be square")
@@ -120,11 +138,25 @@ def checked_cholesky(matrix, name):
     return factor
 
 
-def checked_rng(rng):
+def checked_rng(rng: Any) -> np.random.Generator:
     """A numpy Generator: the one given, or that of a seed."""
+    if isinstance(rng, np.random.Generator):
+        return rng
     if rng is None:
         raise TypeError(
             "rng is None, and the result could not be made again; give a seed such as rng=0, or a "
             "numpy Generator"
         )
-    return np.random.default_rng(rng)
+    if isinstance(rng, np.random.RandomState):
+        raise TypeError(
+            "rng is a RandomState, the old kind; give a seed such as rng=0, or a numpy Generator, "
+            "as numpy.random.default_rng(seed) makes it"
+        )
+    try:
+        seed = checked_count(rng, "rng")
+    except TypeError:
+        raise TypeError(
+            f"rng is {rng!r}; it must be a seed, which is a whole number from 0 on, or a numpy "
+            "Generator"
+        ) from None
+    return np.random.default_rng(seed)

@@ -7,7 +7,7 @@ import numpy as np
 _ENTROPY = 20120815  # one constant for every stream, so that a seed means the same everywhere
 
 
-def stream(purpose, seed):
+def stream(purpose: str, seed: int) -> np.random.Generator:
     """Generator for one purpose at one seed.
 
     Parameters

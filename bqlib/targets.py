@@ -6,11 +6,16 @@ density, and ``inflated(factor)``, the same with every covariance multiplied. Th
 points of a sample are the m points of a shorter sample by an equal generator.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from bqlib.arrays import Array, ArrayFunction, Seed, solve_lower, total
 from bqlib.checks import (
     LONGEST,
     SHORTEST,
@@ -20,10 +25,20 @@ from bqlib.checks import (
     checked_points,
     checked_rng,
 )
-from bqlib.kernels import solve_lower
 
 
-@dataclass(frozen=True, eq=False)
+class Target(Protocol):
+    """What every target has; what else one has, a function that needs it asks for."""
+
+    @property
+    def dim(self) -> int:
+        """Dimension d of the points."""
+
+    def sample(self, n: int, rng: Seed | None = None) -> Array:
+        """Draw n independent points, shape (n, d), from a Generator or a seed."""
+
+
+@dataclass(frozen=True, eq=False, init=False)
 class GaussianMixture:
     """Mixture of Gaussians with full covariances; one component makes a Gaussian.
 
@@ -52,14 +67,18 @@ class GaussianMixture:
     array([0.398942])
     """
 
-    weights: np.ndarray
-    means: np.ndarray
-    covariances: np.ndarray
+    weights: Array
+    means: Array
+    covariances: Array
+    _factors: Array = field(init=False, repr=False)  # Cholesky factors of the covariances
+    _log_heights: Array = field(
+        init=False, repr=False
+    )  # log of each component's density at its mean
 
-    def __post_init__(self):
-        weights = checked_array(self.weights, "weights").copy()
-        means = checked_array(self.means, "means").copy()
-        covariances = checked_array(self.covariances, "covariances").copy()
+    def __init__(self, weights: ArrayLike, means: ArrayLike, covariances: ArrayLike):
+        weights = checked_array(weights, "weights").copy()
+        means = checked_array(means, "means").copy()
+        covariances = checked_array(covariances, "covariances").copy()
         if weights.ndim != 1 or weights.size == 0:
             raise ValueError(f"weights have shape {weights.shape}; they must be a list of numbers")
         if means.ndim != 2 or len(means) != len(weights):
@@ -81,20 +100,18 @@ class GaussianMixture:
         object.__setattr__(self, "weights", weights)
         object.__setattr__(self, "means", means)
         object.__setattr__(self, "covariances", covariances)
-        factors = np.array(factors)
-        object.__setattr__(self, "_factors", factors)
-        # Log of each component's density at its mean; minus infinity for a weight of zero.
-        with np.errstate(divide="ignore"):
+        object.__setattr__(self, "_factors", np.array(factors))
+        with np.errstate(divide="ignore"):  # minus infinity for a weight of zero
             log_heights = np.log(weights) - 0.5 * self.dim * np.log(2 * np.pi)
-        log_heights -= np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1)
+        log_heights -= np.log(np.diagonal(self._factors, axis1=1, axis2=2)).sum(axis=1)
         object.__setattr__(self, "_log_heights", log_heights)
 
     @property
-    def dim(self):
+    def dim(self) -> int:
         """Dimension d of the points."""
         return self.means.shape[1]
 
-    def sample(self, n, rng):
+    def sample(self, n: int, rng: Seed | None = None) -> Array:
         """Draw n independent points, shape (n, d), from a Generator or a seed."""
         n, rng = checked_count(n, "n"), checked_rng(rng)
         component_rng, normal_rng = rng.spawn(2)
@@ -103,28 +120,28 @@ class GaussianMixture:
         normal = normal_rng.standard_normal((n, self.dim))
         return self.means[component] + np.einsum("nij,nj->ni", self._factors[component], normal)
 
-    def inflated(self, factor):
+    def inflated(self, factor: float) -> GaussianMixture:
         """The mixture with every covariance multiplied by `factor`."""
         return GaussianMixture(self.weights, self.means, factor * self.covariances)
 
-    def log_density(self, x):
+    def log_density(self, x: ArrayLike) -> Array:
         """Log density at x (n, d), shape (n,). Costs O(n J d^2)."""
         log_terms = self._log_terms(x)
         top = log_terms.max(axis=0)
         return top + np.log(np.exp(log_terms - top).sum(axis=0))
 
-    def density(self, x):
+    def density(self, x: ArrayLike) -> Array:
         """Density at x (n, d), shape (n,). Costs O(n J d^2)."""
         return np.exp(self._log_terms(x)).sum(axis=0)
 
-    def score(self, x):
+    def score(self, x: ArrayLike) -> Array:
         """Gradient of the log density at x (n, d), shape (n, d). Costs O(n J d^2)."""
         x = checked_points(x, self.dim)
-        return sum(
+        return total(
             share[:, None] * self._component_score(j, x) for j, share in enumerate(self._shares(x))
         )
 
-    def hessian(self, x):
+    def hessian(self, x: ArrayLike) -> Array:
         """Second derivatives of the log density at x (n, d), shape (n, d, d)."""
         x = checked_points(x, self.dim)
         score = self.score(x)
@@ -137,17 +154,17 @@ class GaussianMixture:
             )
         return hessian
 
-    def _shares(self, x):
+    def _shares(self, x: Array) -> Array:
         """Posterior probability of each component at each point, shape (J, n)."""
         log_terms = self._log_terms(x)
         terms = np.exp(log_terms - log_terms.max(axis=0))
         return terms / terms.sum(axis=0)
 
-    def _component_score(self, j, x):
+    def _component_score(self, j: int, x: Array) -> Array:
         half = solve_lower(self._factors[j], (self.means[j] - x).T)
         return solve_lower(self._factors[j], half, transposed=True).T
 
-    def _log_terms(self, x):
+    def _log_terms(self, x: ArrayLike) -> Array:
         """Log of weight times density of each component at each point, shape (J, n)."""
         x = checked_points(x, self.dim)
         terms = np.empty((len(self.weights), len(x)))
@@ -157,7 +174,7 @@ class GaussianMixture:
         return terms
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class Uniform:
     """Uniform distribution on a box.
 
@@ -181,12 +198,12 @@ class Uniform:
     array([0.5, 0. ])
     """
 
-    lower: np.ndarray
-    upper: np.ndarray
+    lower: Array
+    upper: Array
 
-    def __post_init__(self):
-        lower = checked_array(self.lower, "lower").copy()
-        upper = checked_array(self.upper, "upper").copy()
+    def __init__(self, lower: ArrayLike, upper: ArrayLike):
+        lower = checked_array(lower, "lower").copy()
+        upper = checked_array(upper, "upper").copy()
         if lower.ndim != 1 or lower.size == 0 or lower.shape != upper.shape:
             raise ValueError(
                 f"lower has shape {lower.shape} and upper {upper.shape}; "
@@ -208,33 +225,33 @@ class Uniform:
         object.__setattr__(self, "upper", upper)
 
     @property
-    def dim(self):
+    def dim(self) -> int:
         """Dimension d of the points."""
         return len(self.lower)
 
     @property
-    def blocks(self):
+    def blocks(self) -> tuple[Uniform, ...]:
         """The coordinates as independent targets of dimension one."""
         ends = zip(self.lower, self.upper, strict=True)
         return tuple(Uniform([lower], [upper]) for lower, upper in ends)
 
-    def sample(self, n, rng):
+    def sample(self, n: int, rng: Seed | None = None) -> Array:
         """Draw n independent points, shape (n, d), from a Generator or a seed."""
         n, rng = checked_count(n, "n"), checked_rng(rng)
         return self.lower + (self.upper - self.lower) * rng.random((n, self.dim))
 
-    def density(self, x):
+    def density(self, x: ArrayLike) -> Array:
         """Density at x (n, d), shape (n,)."""
         return np.exp(self.log_density(x))
 
-    def log_density(self, x):
+    def log_density(self, x: ArrayLike) -> Array:
         """Log density at x (n, d), shape (n,); minus infinity outside the box."""
         x = checked_points(x, self.dim)
         inside = ((x >= self.lower) & (x <= self.upper)).all(axis=1)
         return np.where(inside, -np.log(self.upper - self.lower).sum(), -np.inf)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class Product:
     """Independent coordinates, or blocks of coordinates, each with a target of its own.
 
@@ -261,10 +278,10 @@ class Product:
     2
     """
 
-    blocks: tuple
+    blocks: tuple[Target, ...]
 
-    def __post_init__(self):
-        blocks = tuple(self.blocks)
+    def __init__(self, blocks: Iterable[Target]):
+        blocks = tuple(blocks)
         if not blocks:
             raise ValueError("a Product needs at least one block")
         strangers = [type(block).__name__ for block in blocks if not hasattr(block, "dim")]
@@ -273,47 +290,47 @@ class Product:
         object.__setattr__(self, "blocks", blocks)
 
     @property
-    def dim(self):
+    def dim(self) -> int:
         """Dimension d of the points."""
         return sum(block.dim for block in self.blocks)
 
-    def sample(self, n, rng):
+    def sample(self, n: int, rng: Seed | None = None) -> Array:
         """Draw n independent points, shape (n, d), from a Generator or a seed."""
         n, rng = checked_count(n, "n"), checked_rng(rng)
         rngs = rng.spawn(len(self.blocks))
         draws = [block.sample(n, child) for block, child in zip(self.blocks, rngs, strict=True)]
         return np.concatenate(draws, axis=1)
 
-    def density(self, x):
+    def density(self, x: ArrayLike) -> Array:
         """Density at x (n, d), shape (n,)."""
         return np.exp(self.log_density(x))
 
-    def log_density(self, x):
+    def log_density(self, x: ArrayLike) -> Array:
         """Log density at x (n, d), shape (n,)."""
-        return sum(block.log_density(part) for block, part in self._split(x))
+        return total(block.log_density(part) for block, part in self._split(x))
 
     @property
-    def score(self):
+    def score(self) -> ArrayFunction | None:
         """Gradient of the log density: (n, d) to (n, d). None where a block has none."""
         return self._score if self._each_has("score") else None
 
     @property
-    def hessian(self):
+    def hessian(self) -> ArrayFunction | None:
         """Its second derivatives: (n, d) to (n, d, d). None where a block has none."""
         return self._hessian if self._each_has("hessian") else None
 
     @property
-    def inflated(self):
+    def inflated(self) -> Callable[[float], Product] | None:
         """Function of a factor on every covariance. None where a block has none."""
         return self._inflated if self._each_has("inflated") else None
 
-    def _each_has(self, name):
+    def _each_has(self, name: str) -> bool:
         return all(getattr(block, name, None) is not None for block in self.blocks)
 
-    def _score(self, x):
+    def _score(self, x: ArrayLike) -> Array:
         return np.concatenate([block.score(part) for block, part in self._split(x)], axis=1)
 
-    def _hessian(self, x):
+    def _hessian(self, x: ArrayLike) -> Array:
         hessian = np.zeros((len(x), self.dim, self.dim))
         start = 0
         for block, part in self._split(x):
@@ -322,17 +339,17 @@ class Product:
             start += block.dim
         return hessian
 
-    def _inflated(self, factor):
+    def _inflated(self, factor: float) -> Product:
         return Product([block.inflated(factor) for block in self.blocks])
 
-    def _split(self, x):
+    def _split(self, x: ArrayLike) -> list[tuple[Any, Array]]:
+        """Each block with its coordinates of x."""
         ends = np.cumsum([block.dim for block in self.blocks])
-        return zip(
-            self.blocks, np.split(checked_points(x, self.dim), ends[:-1], axis=1), strict=True
-        )
+        parts = np.split(checked_points(x, self.dim), ends[:-1], axis=1)
+        return list(zip(self.blocks, parts, strict=True))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class Empirical:
     """A data set as a target: its points, with equal or given weights.
 
@@ -358,18 +375,18 @@ class Empirical:
     array([0.333, 0.333, 0.333])
     """
 
-    points: np.ndarray
-    weights: np.ndarray | None = None
+    points: Array
+    weights: Array
 
-    def __post_init__(self):
-        points = checked_array(self.points, "points").copy()
+    def __init__(self, points: ArrayLike, weights: ArrayLike | None = None):
+        points = checked_array(points, "points").copy()
         if points.ndim != 2 or points.size == 0:
             raise ValueError(f"points have shape {points.shape}; they must be (M, d)")
         size = len(points)
-        if self.weights is None:
+        if weights is None:
             weights = np.full(size, 1 / size)
         else:
-            weights = checked_array(self.weights, "weights").copy()
+            weights = checked_array(weights, "weights").copy()
         if weights.shape != (size,):
             raise ValueError(f"weights have shape {weights.shape}; {size} points need ({size},)")
         problems = _weight_problems(weights) + _point_problems(points, "points")
@@ -379,11 +396,11 @@ class Empirical:
         object.__setattr__(self, "weights", weights)
 
     @property
-    def dim(self):
+    def dim(self) -> int:
         """Dimension d of the points."""
         return self.points.shape[1]
 
-    def sample(self, n, rng):
+    def sample(self, n: int, rng: Seed | None = None) -> Array:
         """Draw n of the points, with replacement, shape (n, d), from a Generator or a seed."""
         n, rng = checked_count(n, "n"), checked_rng(rng)
         probabilities = self.weights / self.weights.sum()
@@ -424,11 +441,11 @@ class Unnormalised:
     """
 
     dim: int
-    log_density: Callable | None = None
-    score: Callable | None = None
-    hessian: Callable | None = None
+    log_density: ArrayFunction | None = None
+    score: ArrayFunction | None = None
+    hessian: ArrayFunction | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "dim", checked_count(self.dim, "dim", 1))
         if self.log_density is None and self.score is None:
             raise ValueError("give the log density, the score or both")
@@ -436,7 +453,7 @@ class Unnormalised:
             if not (getattr(self, name) is None or callable(getattr(self, name))):
                 raise TypeError(f"{name} must be a function of points (n, d)")
 
-    def sample(self, n, rng):
+    def sample(self, n: int, rng: Seed | None = None) -> Array:
         """Raise a TypeError: only a density up to a constant is known."""
         raise TypeError(
             "an Unnormalised target cannot be sampled; give the candidates as an array of points, "
@@ -444,7 +461,7 @@ class Unnormalised:
         )
 
 
-def _point_problems(points, name):
+def _point_problems(points: Array, name: str) -> list[str]:
     try:
         checked_points(points, name=name)
     except ValueError as error:
@@ -452,7 +469,7 @@ def _point_problems(points, name):
     return []
 
 
-def _weight_problems(weights):
+def _weight_problems(weights: Array) -> list[str]:
     if not np.isfinite(weights).all() or (weights < 0).any():
         return ["weights must be finite and not negative"]
     if abs(weights.sum() - 1) > 1e-9:

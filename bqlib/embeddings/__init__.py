@@ -13,6 +13,6 @@ from bqlib.embeddings import (  # noqa: F401  (each registers its pairs)
     stein,
     unit_cube,
 )
-from bqlib.embeddings.embedding import Embedding, embed, find, register
+from bqlib.embeddings.embedding import Embedding, embed, find, pairs, register
 
-__all__ = ["Embedding", "embed", "find", "register"]
+__all__ = ["Embedding", "embed", "find", "pairs", "register"]

@@ -76,6 +76,11 @@ def find(kernel_type, target_type):
     )
 
 
+def pairs():
+    """The functions registered so far, by their (kernel type, target type)."""
+    return dict(_pairs)
+
+
 def embed(kernel, target):
     """Embedding of `target` under `kernel`, in closed form.
 

@@ -3,13 +3,14 @@
 import numpy as np
 from scipy.special import erf, erfcx
 
+from bqlib.arrays import solve_lower
 from bqlib.embeddings.embedding import Embedding, embed_by_blocks, register
 from bqlib.embeddings.quadrature import (
     LEGENDRE_NODES,
     LEGENDRE_WEIGHTS,
     double_mean_on_interval,
 )
-from bqlib.kernels import ExponentiatedQuadratic, solve_lower
+from bqlib.kernels import ExponentiatedQuadratic
 from bqlib.targets import GaussianMixture, Product, Uniform
 
 

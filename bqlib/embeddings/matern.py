@@ -5,13 +5,14 @@ from math import comb
 import numpy as np
 from scipy.special import erfc, erfcx
 
+from bqlib.arrays import polyval, product_gradient
 from bqlib.embeddings.embedding import Embedding, embed_by_blocks, register
 from bqlib.embeddings.quadrature import (
     LAGUERRE_NODES,
     LAGUERRE_WEIGHTS,
     double_mean_on_interval,
 )
-from bqlib.kernels import MATERN_SLOPE, MATERN_VALUE, Matern, polyval, product_gradient
+from bqlib.kernels.matern import MATERN_SLOPE, MATERN_VALUE, Matern
 from bqlib.targets import GaussianMixture, Product, Uniform
 
 

@@ -3,12 +3,13 @@
 import numpy as np
 from scipy.special import poch, wofz
 
+from bqlib.arrays import polyval
 from bqlib.embeddings.embedding import Embedding, embed_by_blocks, register
 from bqlib.embeddings.exponentiated_quadratic import (
     exponentiated_quadratic_gaussian_mixture,
     exponentiated_quadratic_uniform,
 )
-from bqlib.kernels import ExponentiatedQuadratic, RationalQuadratic, polyval
+from bqlib.kernels import ExponentiatedQuadratic, RationalQuadratic
 from bqlib.targets import GaussianMixture, Product, Uniform
 
 

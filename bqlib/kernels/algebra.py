@@ -1,0 +1,178 @@
+"""Sums, scalings and products of kernels, and kernels that see some coordinates only."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bqlib.arrays import Array, total
+from bqlib.checks import checked_count, checked_height
+from bqlib.kernels.kernel import Kernel
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class SumKernel(Kernel):
+    """Sum of kernels, written ``k1 + k2``."""
+
+    parts: tuple[Kernel, ...]
+    _dim: int | None = field(init=False, repr=False)
+
+    def __init__(self, *parts: Kernel):
+        object.__setattr__(self, "parts", parts)
+        object.__setattr__(self, "_dim", _common_dim(parts))
+
+    @property
+    def dim(self) -> int | None:
+        """Dimension of the points, or None where any will do."""
+        return self._dim
+
+    def __call__(self, x: ArrayLike, y: ArrayLike) -> Array:
+        """Gram matrix of x (n, d) against y (m, d), shape (n, m)."""
+        return total(part(x, y) for part in self.parts)
+
+    def diagonal(self, x: ArrayLike) -> Array:
+        """k(x_i, x_i) for x (n, d), shape (n,)."""
+        return total(part.diagonal(x) for part in self.parts)
+
+    def gradient(self, x: ArrayLike, y: ArrayLike) -> Array:
+        """Gradient of k(x_i, y_j) in x_i, shape (n, m, d)."""
+        return total(part.gradient(x, y) for part in self.parts)
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class ScaledKernel(Kernel):
+    """A kernel times a positive number, written ``2.0 * k``."""
+
+    kernel: Kernel
+    factor: float
+
+    def __init__(self, kernel: Kernel, factor: float):
+        object.__setattr__(self, "kernel", kernel)
+        object.__setattr__(self, "factor", checked_height(factor, "the factor"))
+
+    @property
+    def dim(self) -> int | None:
+        """Dimension of the points, or None where any will do."""
+        return self.kernel.dim
+
+    def __call__(self, x: ArrayLike, y: ArrayLike) -> Array:
+        """Gram matrix of x (n, d) against y (m, d), shape (n, m)."""
+        return self.factor * self.kernel(x, y)
+
+    def diagonal(self, x: ArrayLike) -> Array:
+        """k(x_i, x_i) for x (n, d), shape (n,)."""
+        return self.factor * self.kernel.diagonal(x)
+
+    def gradient(self, x: ArrayLike, y: ArrayLike) -> Array:
+        """Gradient of k(x_i, y_j) in x_i, shape (n, m, d)."""
+        return self.factor * self.kernel.gradient(x, y)
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class ProductKernel(Kernel):
+    """Product of kernels, written ``k1 * k2``.
+
+    It has an embedding where its factors act on different coordinates (:class:`OnCoordinates`)
+    that are independent under the target.
+    """
+
+    parts: tuple[Kernel, ...]
+    _dim: int | None = field(init=False, repr=False)
+
+    def __init__(self, *parts: Kernel):
+        object.__setattr__(self, "parts", parts)
+        object.__setattr__(self, "_dim", _common_dim(parts))
+
+    @property
+    def dim(self) -> int | None:
+        """Dimension of the points, or None where any will do."""
+        return self._dim
+
+    def __call__(self, x: ArrayLike, y: ArrayLike) -> Array:
+        """Gram matrix of x (n, d) against y (m, d), shape (n, m)."""
+        return np.prod([part(x, y) for part in self.parts], axis=0)
+
+    def diagonal(self, x: ArrayLike) -> Array:
+        """k(x_i, x_i) for x (n, d), shape (n,)."""
+        return np.prod([part.diagonal(x) for part in self.parts], axis=0)
+
+    def gradient(self, x: ArrayLike, y: ArrayLike) -> Array:
+        """Gradient of k(x_i, y_j) in x_i, shape (n, m, d)."""
+        values = np.array([part(x, y) for part in self.parts])
+        return total(
+            np.prod(np.delete(values, i, axis=0), axis=0)[:, :, None] * part.gradient(x, y)
+            for i, part in enumerate(self.parts)
+        )
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class OnCoordinates(Kernel):
+    """A kernel that sees only some coordinates of the points.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    coordinates : sequence of int
+        The coordinates it sees, in the order in which it sees them, counted from 0.
+
+    Raises
+    ------
+    ValueError
+        If a coordinate is negative or repeated, or their number is not the kernel's dimension.
+
+    Examples
+    --------
+    >>> from bqlib import Brownian, Matern
+    >>> kernel = OnCoordinates(Matern(0.5), [0]) * OnCoordinates(Brownian(), [1])
+    >>> kernel([[0.0, 0.5]], [[0.0, 0.2]])
+    array([[0.2]])
+    """
+
+    kernel: Kernel
+    coordinates: tuple[int, ...]
+
+    dim = None
+
+    def __init__(self, kernel: Kernel, coordinates: Sequence[int]):
+        own = tuple(checked_count(c, "a coordinate", None) for c in coordinates)
+        if not own or min(own) < 0 or len(set(own)) < len(own):
+            raise ValueError(f"coordinates are {own}; give different ones, from 0 on")
+        if kernel.dim not in (None, len(own)):
+            raise ValueError(
+                f"there are {len(own)} coordinates for a kernel of dimension {kernel.dim}"
+            )
+        object.__setattr__(self, "kernel", kernel)
+        object.__setattr__(self, "coordinates", own)
+
+    def __call__(self, x: ArrayLike, y: ArrayLike) -> Array:
+        """Gram matrix of x (n, d) against y (m, d), shape (n, m)."""
+        x, y = self._points(x, y)
+        return self.kernel(x[:, self.coordinates], y[:, self.coordinates])
+
+    def diagonal(self, x: ArrayLike) -> Array:
+        """k(x_i, x_i) for x (n, d), shape (n,)."""
+        (x,) = self._points(x)
+        return self.kernel.diagonal(x[:, self.coordinates])
+
+    def gradient(self, x: ArrayLike, y: ArrayLike) -> Array:
+        """Gradient of k(x_i, y_j) in x_i, shape (n, m, d)."""
+        x, y = self._points(x, y)
+        gradient = np.zeros((len(x), len(y), x.shape[1]))
+        part = self.kernel.gradient(x[:, self.coordinates], y[:, self.coordinates])
+        gradient[:, :, self.coordinates] = part
+        return gradient
+
+    def _points(self, *sets: ArrayLike) -> list[Array]:
+        checked = super()._points(*sets)
+        dim, last = checked[0].shape[1], max(self.coordinates)
+        if last >= dim:
+            raise ValueError(f"points of dimension {dim} have no coordinate {last}")
+        return checked
+
+
+def _common_dim(kernels: Sequence[Kernel]) -> int | None:
+    dims = {kernel.dim for kernel in kernels} - {None}
+    if len(dims) > 1:
+        raise ValueError(f"the kernels are for points of different dimensions: {sorted(dims)}")
+    return dims.pop() if dims else None

@@ -1,0 +1,141 @@
+"""The exponentiated quadratic kernel."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.spatial.distance import cdist
+
+from bqlib.arrays import Array, solve_lower
+from bqlib.checks import checked_array, checked_cholesky, checked_lengthscale
+from bqlib.kernels.kernel import (
+    Kernel,
+    checked_scale,
+    density_height,
+    dim_of,
+    scaled_squares,
+    take,
+)
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class ExponentiatedQuadratic(Kernel):
+    r"""Exponentiated quadratic kernel, also called Gaussian, RBF or squared exponential.
+
+    ``k(x, y) = h exp(-(x - y)' L^{-1} (x - y) / 2)`` with height ``h``.
+
+    Parameters
+    ----------
+    lengthscale : float or array_like, shape (d,), optional
+        One length-scale for all coordinates (L = lengthscale**2 I), or one for each
+        (L = diag(lengthscale**2)), in the units of x.
+    covariance : array_like, shape (d, d), optional
+        L itself, symmetric positive definite. Give this or `lengthscale`, not both.
+    scale : {"unit", "density"}
+        ``"unit"``: h = 1. ``"density"``: h makes k(., y) integrate to one (the convention of
+        Huszar and Duvenaud, 2012).
+
+    Raises
+    ------
+    ValueError
+        If a length-scale is not finite and positive, or `covariance` is not symmetric positive
+        definite.
+
+    Notes
+    -----
+    A call costs O(n m d) time and O(n m) memory, with a full covariance O(d^2 (n + m)) more.
+
+    References
+    ----------
+    Rasmussen and Williams, "Gaussian Processes for Machine Learning", 2006, section 4.2.1.
+
+    Examples
+    --------
+    >>> kernel = ExponentiatedQuadratic(0.5)
+    >>> kernel([[0.0, 0.0]], [[0.0, 0.0], [0.5, 0.0]]).round(4)
+    array([[1.    , 0.6065]])
+    """
+
+    lengthscale: float | Array | None
+    covariance: Array | None
+    scale: str
+    _factor: Array = field(init=False, repr=False)  # of the covariance, where that is given
+
+    def __init__(
+        self,
+        lengthscale: ArrayLike | None = None,
+        covariance: ArrayLike | None = None,
+        scale: str = "unit",
+    ):
+        if (lengthscale is None) == (covariance is None):
+            raise ValueError("give either lengthscale or covariance, and not both")
+        object.__setattr__(self, "scale", checked_scale(scale))
+        object.__setattr__(self, "lengthscale", None)
+        object.__setattr__(self, "covariance", None)
+        if covariance is None:
+            object.__setattr__(self, "lengthscale", checked_lengthscale(lengthscale))
+        else:
+            matrix = checked_array(covariance, "covariance").copy()
+            object.__setattr__(self, "covariance", matrix)
+            object.__setattr__(self, "_factor", checked_cholesky(matrix, "covariance"))
+
+    @property
+    def dim(self) -> int | None:
+        """Dimension of the points, or None where any will do."""
+        return len(self._factor) if self.lengthscale is None else dim_of(self.lengthscale)
+
+    def __call__(self, x: ArrayLike, y: ArrayLike) -> Array:
+        """Gram matrix of x (n, d) against y (m, d), shape (n, m)."""
+        x, y = self._points(x, y)
+        if self.lengthscale is not None:
+            gram = scaled_squares(x, y, self.lengthscale)
+        else:
+            x, y = (solve_lower(self._factor, points.T).T for points in (x, y))
+            gram = cdist(x, y, "sqeuclidean")
+        gram *= -0.5
+        np.exp(gram, out=gram)
+        if self.scale == "density":
+            gram *= self.height(x.shape[1])
+        return gram
+
+    def diagonal(self, x: ArrayLike) -> Array:
+        """k(x_i, x_i) for x (n, d), shape (n,)."""
+        (x,) = self._points(x)
+        return np.full(len(x), self.height(x.shape[1]))
+
+    def gradient(self, x: ArrayLike, y: ArrayLike) -> Array:
+        """Gradient of k(x_i, y_j) in x_i, shape (n, m, d)."""
+        x, y = self._points(x, y)
+        difference = y[None, :, :] - x[:, None, :]
+        if self.lengthscale is not None:
+            scaled = difference / np.square(self.lengthscale)
+        else:
+            half = solve_lower(self._factor, difference.reshape(-1, x.shape[1]).T)
+            scaled = solve_lower(self._factor, half, transposed=True).T.reshape(difference.shape)
+        return scaled * self(x, y)[:, :, None]
+
+    def height(self, dim: int) -> float:
+        """k(x, x) for points of dimension `dim`."""
+        if self.scale == "unit":
+            return 1.0
+        if self.lengthscale is None:
+            scales = np.diag(self._factor)
+        else:
+            scales = np.broadcast_to(self.lengthscale, dim)
+        return density_height((2 * np.pi) ** (-dim / 2), scales)
+
+    def metric(self, dim: int) -> Array:
+        """The matrix L, shape (dim, dim)."""
+        if self.lengthscale is None:
+            return self.covariance
+        return np.diag(np.square(np.broadcast_to(self.lengthscale, dim)))
+
+    def block(self, coordinates: Sequence[int]) -> Kernel:
+        """The factor of this kernel that acts on some coordinates."""
+        if self.lengthscale is None:
+            raise ValueError(
+                "an ExponentiatedQuadratic with a full covariance is no product over coordinates; "
+                "give it one lengthscale for each coordinate"
+            )
+        return ExponentiatedQuadratic(take(self.lengthscale, coordinates), scale=self.scale)

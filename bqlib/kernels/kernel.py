@@ -1,0 +1,95 @@
+"""What all kernels share: arithmetic, and the checks of points and of scales."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from numbers import Real
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.spatial.distance import cdist
+
+from bqlib.arrays import Array
+from bqlib.checks import LONGEST, SHORTEST, checked_points
+
+
+class Kernel(ABC):
+    """A covariance function; one of your own has the four methods that are abstract here."""
+
+    __array_ufunc__ = None  # so that numpy numbers, too, leave `number * kernel` to the kernel
+
+    @property
+    @abstractmethod
+    def dim(self) -> int | None:
+        """Dimension of the points, or None where any will do."""
+
+    @abstractmethod
+    def __call__(self, x: ArrayLike, y: ArrayLike) -> Array:
+        """Gram matrix of x (n, d) against y (m, d), shape (n, m)."""
+
+    @abstractmethod
+    def diagonal(self, x: ArrayLike) -> Array:
+        """k(x_i, x_i) for x (n, d), shape (n,)."""
+
+    @abstractmethod
+    def gradient(self, x: ArrayLike, y: ArrayLike) -> Array:
+        """Gradient of k(x_i, y_j) in x_i, shape (n, m, d)."""
+
+    def __add__(self, other: Kernel) -> Kernel:
+        from bqlib.kernels.algebra import SumKernel
+
+        return SumKernel(self, other) if isinstance(other, Kernel) else NotImplemented
+
+    def __mul__(self, other: Kernel | float) -> Kernel:
+        from bqlib.kernels.algebra import ProductKernel, ScaledKernel
+
+        if isinstance(other, Kernel):
+            return ProductKernel(self, other)
+        if isinstance(other, Real) or (isinstance(other, np.ndarray) and other.ndim == 0):
+            return ScaledKernel(self, other)
+        return NotImplemented
+
+    __rmul__ = __mul__
+
+    def _points(self, *sets: ArrayLike) -> list[Array]:
+        """The point sets as float arrays, all of one dimension that fits the kernel."""
+        first = checked_points(sets[0], self.dim)
+        return [first, *(checked_points(points, first.shape[1]) for points in sets[1:])]
+
+
+def checked_scale(scale: str) -> str:
+    if scale not in ("unit", "density"):
+        raise ValueError(f'scale is {scale!r}; it must be "unit" or "density"')
+    return scale
+
+
+def density_height(height: float, scales: Array) -> float:
+    """Height of a density of this height at unit scales, at other scales in its coordinates."""
+    with np.errstate(over="ignore", divide="ignore"):
+        height = height / np.prod(scales)
+    if not SHORTEST**2 <= height <= LONGEST**2:
+        raise ValueError(
+            f"as a density in dimension {len(scales)} this kernel has height {height:g}, out of "
+            'the range of float64; change the unit of length or use scale="unit"'
+        )
+    return float(height)
+
+
+def dim_of(lengthscale: float | Array) -> int | None:
+    """Number of length-scales, or None for one that serves all coordinates."""
+    return len(lengthscale) if isinstance(lengthscale, np.ndarray) else None
+
+
+def take(lengthscale: float | Array, coordinates: Sequence[int]) -> float | Array:
+    """The length-scales of some coordinates."""
+    return lengthscale[list(coordinates)] if isinstance(lengthscale, np.ndarray) else lengthscale
+
+
+def scaled_squares(x: Array, y: Array, lengthscale: float | Array) -> Array:
+    """|(x_i - y_j) / lengthscale|^2, shape (n, m), from differences (never |x|^2 - 2xy + |y|^2)."""
+    if isinstance(lengthscale, np.ndarray):
+        return cdist(x, y, "sqeuclidean", w=1 / np.square(lengthscale))
+    squares: Array = cdist(x, y, "sqeuclidean")
+    squares /= lengthscale**2
+    return squares

@@ -1,0 +1,123 @@
+"""Matern kernels."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import gamma
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bqlib.arrays import Array, polyval
+from bqlib.checks import checked_lengthscale, checked_number
+from bqlib.kernels.kernel import Kernel, checked_scale, density_height, dim_of, take
+
+# A Matern kernel is P(rho) exp(-rho) in each coordinate, with rho = sqrt(2 nu) |x - y| / l. These
+# are the coefficients of P, and those of D in its derivative, -D(rho) exp(-rho).
+MATERN_VALUE: dict[float, tuple[float, ...]] = {
+    0.5: (1.0,),
+    1.5: (1.0, 1.0),
+    2.5: (1.0, 1.0, 1 / 3),
+}
+MATERN_SLOPE: dict[float, tuple[float, ...]] = {
+    0.5: (1.0,),
+    1.5: (0.0, 1.0),
+    2.5: (0.0, 1 / 3, 1 / 3),
+}
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Matern(Kernel):
+    r"""Matern kernel, as a product over coordinates.
+
+    With rho_c = sqrt(2 nu) |x_c - y_c| / l_c, the factor of coordinate c is exp(-rho_c) for
+    nu = 1/2, (1 + rho_c) exp(-rho_c) for 3/2 and (1 + rho_c + rho_c^2 / 3) exp(-rho_c) for 5/2.
+    In more than one dimension this is not the kernel of the Euclidean distance |x - y|, which
+    has no closed-form kernel means.
+
+    Parameters
+    ----------
+    lengthscale : float or array_like, shape (d,)
+        One for all coordinates, or one for each, in the units of x.
+    nu : {0.5, 1.5, 2.5}
+        Smoothness: sample paths are nu - 1/2 times differentiable.
+    scale : {"unit", "density"}
+        ``"unit"``: k(x, x) = 1. ``"density"``: k(., y) integrates to one.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range.
+
+    Notes
+    -----
+    A call costs O(n m d) time and O(n m) memory.
+
+    References
+    ----------
+    Rasmussen and Williams, "Gaussian Processes for Machine Learning", 2006, section 4.2.1.
+
+    Examples
+    --------
+    >>> Matern(1.0, nu=0.5)([[0.0, 0.0]], [[1.0, 1.0]]).round(6)
+    array([[0.135335]])
+    """
+
+    lengthscale: float | Array
+    nu: float
+    scale: str
+
+    def __init__(self, lengthscale: ArrayLike, nu: float = 2.5, scale: str = "unit"):
+        object.__setattr__(self, "scale", checked_scale(scale))
+        object.__setattr__(self, "nu", checked_number(nu, "nu"))
+        if self.nu not in MATERN_VALUE:
+            raise ValueError(f"nu is {self.nu}; closed forms exist here for 0.5, 1.5 and 2.5")
+        object.__setattr__(self, "lengthscale", checked_lengthscale(lengthscale))
+
+    @property
+    def dim(self) -> int | None:
+        """Dimension of the points, or None where any will do."""
+        return dim_of(self.lengthscale)
+
+    def rates(self, dim: int) -> Array:
+        """sqrt(2 nu) / l_c for each coordinate, shape (dim,)."""
+        return np.sqrt(2 * self.nu) / np.broadcast_to(self.lengthscale, dim)
+
+    def __call__(self, x: ArrayLike, y: ArrayLike) -> Array:
+        """Gram matrix of x (n, d) against y (m, d), shape (n, m)."""
+        x, y = self._points(x, y)
+        total = np.zeros(())
+        polynomial: float | Array = self.height(x.shape[1])
+        for c, rate in enumerate(self.rates(x.shape[1])):
+            rho = rate * np.abs(x[:, c, None] - y[None, :, c])
+            # exp(-rho) is zero long before, and the product of polynomials must not overflow.
+            np.minimum(rho, 1e4, out=rho)
+            total = total + rho
+            if self.nu > 0.5:
+                polynomial = polynomial * polyval(rho, MATERN_VALUE[self.nu])
+        return polynomial * np.exp(-total)
+
+    def diagonal(self, x: ArrayLike) -> Array:
+        """k(x_i, x_i) for x (n, d), shape (n,)."""
+        (x,) = self._points(x)
+        return np.full(len(x), self.height(x.shape[1]))
+
+    def gradient(self, x: ArrayLike, y: ArrayLike) -> Array:
+        """Gradient of k(x_i, y_j) in x_i, shape (n, m, d); zero at x_i = y_j."""
+        x, y = self._points(x, y)
+        rates = self.rates(x.shape[1])
+        difference = y[None, :, :] - x[:, None, :]
+        rho = rates * np.abs(difference)
+        relative = polyval(rho, MATERN_SLOPE[self.nu]) / polyval(rho, MATERN_VALUE[self.nu])
+        return self(x, y)[:, :, None] * (rates * np.sign(difference) * relative)
+
+    def height(self, dim: int) -> float:
+        """k(x, x) for points of dimension `dim`."""
+        if self.scale == "unit":
+            return 1.0
+        # P(rho) exp(-rho) integrates to 2 sum_k k! p_k over the line.
+        integral = 2 * sum(gamma(k + 1) * p for k, p in enumerate(MATERN_VALUE[self.nu]))
+        return density_height(1.0, integral / self.rates(dim))
+
+    def block(self, coordinates: Sequence[int]) -> Kernel:
+        """The factor of this kernel that acts on some coordinates."""
+        return Matern(take(self.lengthscale, coordinates), self.nu, self.scale)

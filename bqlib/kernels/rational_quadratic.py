@@ -1,0 +1,97 @@
+"""The rational quadratic kernel."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import gammaln
+
+from bqlib.arrays import Array
+from bqlib.checks import checked_lengthscale, checked_number
+from bqlib.kernels.kernel import Kernel, checked_scale, density_height, dim_of, scaled_squares
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class RationalQuadratic(Kernel):
+    r"""Rational quadratic kernel, k(x, y) = h (1 + |x - y|^2 / (2 alpha l^2))^(-alpha).
+
+    A Gamma mixture of exponentiated quadratic kernels; alpha = 1 is the Cauchy kernel.
+
+    Parameters
+    ----------
+    lengthscale : float or array_like, shape (d,)
+        One for all coordinates, or one for each, in the units of x.
+    alpha : float
+        Weight of large length-scales: the tail is r^(-2 alpha), and alpha to infinity gives the
+        exponentiated quadratic kernel.
+    scale : {"unit", "density"}
+        ``"unit"``: h = 1. ``"density"``: k(., y) integrates to one, for alpha > d / 2 only.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range.
+
+    Notes
+    -----
+    A call costs O(n m d) time and O(n m) memory.
+
+    References
+    ----------
+    Rasmussen and Williams, "Gaussian Processes for Machine Learning", 2006, section 4.2.1.
+
+    Examples
+    --------
+    >>> RationalQuadratic(1.0, alpha=1.0)([[0.0]], [[1.0], [2.0]]).round(6)
+    array([[0.666667, 0.333333]])
+    """
+
+    lengthscale: float | Array
+    alpha: float
+    scale: str
+
+    def __init__(self, lengthscale: ArrayLike, alpha: float = 1.0, scale: str = "unit"):
+        object.__setattr__(self, "scale", checked_scale(scale))
+        object.__setattr__(self, "alpha", checked_number(alpha, "alpha"))
+        if not (np.isfinite(self.alpha) and self.alpha > 0):
+            raise ValueError(f"alpha is {self.alpha}; it must be finite and positive")
+        object.__setattr__(self, "lengthscale", checked_lengthscale(lengthscale))
+
+    @property
+    def dim(self) -> int | None:
+        """Dimension of the points, or None where any will do."""
+        return dim_of(self.lengthscale)
+
+    def __call__(self, x: ArrayLike, y: ArrayLike) -> Array:
+        """Gram matrix of x (n, d) against y (m, d), shape (n, m)."""
+        x, y = self._points(x, y)
+        return self.height(x.shape[1]) * self._base(x, y) ** -self.alpha
+
+    def diagonal(self, x: ArrayLike) -> Array:
+        """k(x_i, x_i) for x (n, d), shape (n,)."""
+        (x,) = self._points(x)
+        return np.full(len(x), self.height(x.shape[1]))
+
+    def gradient(self, x: ArrayLike, y: ArrayLike) -> Array:
+        """Gradient of k(x_i, y_j) in x_i, shape (n, m, d)."""
+        x, y = self._points(x, y)
+        difference = y[None, :, :] - x[:, None, :]
+        slope = self.height(x.shape[1]) * self._base(x, y) ** (-self.alpha - 1)
+        return slope[:, :, None] * difference / np.square(self.lengthscale)
+
+    def _base(self, x: Array, y: Array) -> Array:
+        return 1 + scaled_squares(x, y, self.lengthscale) / (2 * self.alpha)
+
+    def height(self, dim: int) -> float:
+        """k(x, x) for points of dimension `dim`."""
+        if self.scale == "unit":
+            return 1.0
+        if self.alpha <= dim / 2:
+            raise ValueError(
+                f"alpha is {self.alpha}: in dimension {dim} the kernel has an integral only for "
+                f'alpha above {dim / 2:g}; use scale="unit"'
+            )
+        integral = (2 * np.pi * self.alpha) ** (dim / 2) * np.exp(
+            gammaln(self.alpha - dim / 2) - gammaln(self.alpha)
+        )
+        return density_height(1 / integral, np.broadcast_to(self.lengthscale, dim))
