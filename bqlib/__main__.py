@@ -1,8 +1,10 @@
 """The command line: ``bqlib COMMAND``, which docs/cli.md tells of. No command runs a sweep."""
 
 import argparse
+import inspect
 import json
 import os
+import re
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -65,13 +67,13 @@ def _parser():
     parser.add_argument("--version", **version, help="print the version and exit")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, (function, arguments) in COMMANDS.items():
-        about, _, more = function.__doc__.partition("\n")
-        more = "\n".join(line.removeprefix("    ") for line in more.strip("\n").splitlines())
+        about, examples = inspect.getdoc(function).split("\n\nexamples:\n")
+        first = about.splitlines()[0]
         sub = commands.add_parser(
             name,
-            help=about[0].lower() + about[1:].rstrip("."),
+            help=first[0].lower() + first[1:].rstrip("."),
             description=about,
-            epilog=more,
+            epilog=f"examples:\n{examples}",
             **form,
         )
         for argument, keywords in arguments:
@@ -191,26 +193,252 @@ def _jobscript(site):
         return BAD_NEWS
 
 
-@command(RESULTS)
-def _retry(results):
+@command(("path", {"help": "a folder of results, or a sweep file"}), SHELF, AS_JSON)
+def _show(path, shelf, as_json):
+    """Show what results hold, or what a sweep asks for.
+
+    Of results: how many trials ran, failed or ended early and why, the MMD, the rates and the
+    verdicts. Of a sweep: its cells. The exit code is 1 if a trial failed or is missing.
+
+    examples:
+      bqlib show results/quick
+      bqlib show --json results/quick | jq .trials
+      bqlib show config/quick.yaml
+    """
+    if Path(path).is_file():
+        return _show_sweep(path, shelf, as_json)
+    from bqlib.schema import SchemaError
+    from bqlib.summary import as_text, summary
+
+    try:
+        about = summary(path)
+    except (FileNotFoundError, SchemaError) as error:
+        raise NoAnswerError(error) from None
+    if as_json:
+        _print_json(about)
+    else:
+        print(as_text(about), end="")
+    return BAD_NEWS if about["trials"]["failed"] or about["trials"]["missing"] else 0
+
+
+def _show_sweep(path, shelf, as_json):
+    from bqlib.experiment import SweepError
+    from bqlib.text import aligned
+
+    try:
+        experiment = _load(path, shelf)
+    except SweepError as error:
+        print(error, file=sys.stderr)
+        return BAD_NEWS
+    if as_json:
+        _print_json(experiment.canonical())
+        return 0
+    print(f"{experiment.title}\nresults/{experiment.name}\n")
+    print(aligned([asdict(cell) for cell in experiment.cells()], ["lengthscale"]))
+    studies = ", ".join(experiment.studies)
+    print(
+        f"\n{len(experiment.cells())} cells, each for n = 1 to {experiment.n} and "
+        f"{experiment.seeds} seeds; studies: {studies or 'none'}"
+    )
+    return 0
+
+
+def _no_results(path):
+    found = sorted(str(place.parent) for place in Path("results").glob("*/pieces"))
+    if not Path(path).exists():
+        what = f"{path}: no such folder"
+    else:
+        what = f"{path}: no results are there yet"
+    return what + (f"; results here: {', '.join(found)}" if found else "")
+
+
+@command(("path", {"help": "a folder of results, or one store"}), AS_JSON)
+def _check(path, as_json):
+    """Check that results are as their run wrote them.
+
+    Compares every file with the sha256 that was recorded of it, and names what is missing, damaged,
+    cut short, in the place of another or of another schema. Where a run has not finished, stores
+    are checked by the checksums in them. The exit code is 1 if something is wrong.
+
+    examples:
+      bqlib check results/quick
+      bqlib check results/quick/curves.zarr
+      (cd results/quick && sha256sum --check --quiet manifest-sha256.txt)
+    """
+    from bqlib.integrity import MANIFEST, check
+
+    try:
+        checked = check(path)
+    except FileNotFoundError:
+        raise NoAnswerError(_no_results(path)) from None
+    if as_json:
+        _print_json(asdict(checked))
+        return BAD_NEWS if checked.faults else 0
+    for fault in checked.faults:
+        print(f"{Path(path, fault.path)}: {fault.what}")
+    how = f"compared with {MANIFEST}" if checked.recorded else f"there is no {MANIFEST} yet"
+    print(
+        f"{path}: {checked.files} files, {checked.bytes / 1e6:.1f} MB ({how}): "
+        + (f"{len(checked.faults)} faults" if checked.faults else "all as written")
+    )
+    if any(not fault.foreign for fault in checked.faults):
+        print(f"to have them made anew: bqlib retry --damaged {path}, then run the sweep again")
+    if any(fault.foreign for fault in checked.faults):
+        print("to read what another schema version wrote: use the bqlib that wrote it")
+    return BAD_NEWS if checked.faults else 0
+
+
+@command(
+    RESULTS,
+    (
+        "--damaged",
+        {"action": "store_true", "help": "also delete what bqlib check finds to be damaged"},
+    ),
+    (
+        "--sweep",
+        {"help": "also delete what another sweep than this file's, or other code, has made"},
+    ),
+    SHELF,
+)
+def _retry(results, damaged, sweep, shelf):
     """Have the next run try failed trials again.
 
-    Deletes the pieces that hold them.
+    Deletes the pieces that hold them, and what was gathered from these.
 
     examples:
       bqlib retry results/quick
+      bqlib retry --damaged results/quick
+      bqlib retry --sweep config/quick.yaml results/quick
     """
-    from bqlib.timings import retry
+    from bqlib.experiment import SweepError
+    from bqlib.integrity import check, delete, outdated
+    from bqlib.run import RunError, lock
+    from bqlib.timings import all_failed
 
     if not Path(results, "pieces").is_dir():
-        raise NoAnswerError(f"there are no pieces in {results}: name a folder results/...")
-    failed = retry(results)
-    for piece, seed, reason in failed:
-        print(f"{piece}: seed {seed} had failed: {reason}")
-    print(
-        f"{len(failed)} failed trials"
-        + (": their pieces are deleted, and the next run computes them" if failed else "")
-    )
+        raise NoAnswerError(_no_results(results))
+    try:
+        experiment = _load(sweep, shelf) if sweep else None
+        held = lock(Path(results))
+    except SweepError as error:
+        print(error, file=sys.stderr)
+        return BAD_NEWS
+    except RunError as error:
+        raise NoAnswerError(error) from None
+    with held:
+        failed = all_failed(results)
+        paths = [f"pieces/{piece}" for piece, _, _ in failed]
+        for piece, seed, reason in failed:
+            print(f"{piece}: seed {seed} had failed: {reason}")
+        if damaged:
+            faults = [fault for fault in check(results).faults if not fault.foreign]
+            paths += [fault.path for fault in faults]
+            for fault in faults:
+                print(f"{fault.path}: {fault.what}")
+        if experiment:
+            others = outdated(results, experiment)
+            paths += others
+            for path in others:
+                print(f"{path}: of another sweep or other code")
+        delete(results, paths)
+    files = f"{len(set(paths))} files deleted; the next run makes them anew"
+    print(f"{len(failed)} failed trials; {files if paths else 'nothing to delete'}")
+    return 0
+
+
+@command(
+    (
+        "--shelf",
+        {"default": "config/targets", "help": "folder of named targets (default: config/targets)"},
+    ),
+    AS_JSON,
+)
+def _targets(shelf, as_json):
+    """List the targets that a sweep may call by name.
+
+    examples:
+      bqlib targets
+      bqlib targets --json
+    """
+    from bqlib.experiment import build_target
+    from bqlib.text import aligned
+
+    files = sorted(Path(shelf).glob("*.json"))
+    if not files:
+        raise NoAnswerError(f"{shelf}: no targets are there; name their folder with --shelf")
+    rows = []
+    for file in files:
+        content = json.loads(file.read_text(encoding="utf-8"))
+        about = {key: content.get(key, "") for key in ("about", "source")}
+        dim = build_target(content).dim
+        rows.append({"name": file.stem, "family": content["family"], "dim": dim} | about)
+    if as_json:
+        _print_json(rows)
+        return 0
+    print(aligned([{key: row[key] for key in ("name", "family", "dim")} for row in rows], ["dim"]))
+    for row in rows:
+        print(f"\n{row['name']}: {row['about']}\n  source: {row['source'] or 'not told'}")
+    return 0
+
+
+@command(AS_JSON)
+def _algorithms(as_json):
+    """List the algorithms that a sweep may call by name.
+
+    The cost is that of a design, and of weights for every number of points up to n; M is the number
+    of candidates. A sweep may also join a design and weights of its own choice under a new name.
+
+    examples:
+      bqlib algorithms
+      bqlib algorithms --json | jq -r .[].name
+    """
+    from bqlib import registry
+    from bqlib.text import aligned
+
+    rows = []
+    for name, (design, weights) in registry.ALGORITHMS.items():
+        made, weighed = registry.find("design", design), registry.find("weights", weights)
+        cost = f"{_cost(made)} + {_cost(weighed)}"
+        about = inspect.getdoc(made).splitlines()[0]
+        rows.append(
+            {"name": name, "design": design, "weights": weights, "cost": cost, "points": about}
+        )
+    if as_json:
+        _print_json(rows)
+    else:
+        print(aligned(rows))
+
+
+@command(
+    ("results", {"nargs": "+", "help": "folders of results; several are merged"}),
+    ("file", {"help": "the file to write: .csv, .parquet or .nc"}),
+    ("--points", {"action": "store_true", "help": "also the points and their weights"}),
+)
+def _export(results, file, points):
+    """Write results as CSV, Parquet or NetCDF.
+
+    A table has a row for each cell, seed and number of points; a NetCDF file has the form of the
+    dataset that bqlib.open_results gives.
+
+    examples:
+      bqlib export results/quick quick.csv
+      bqlib export --points results/quick quick.parquet
+      bqlib export results/quick results/matching both.nc
+    """
+    from bqlib import export, open_results
+
+    try:
+        rows, missing = export(open_results(results), file, points=points)
+    except (ImportError, OSError, ValueError) as error:
+        raise NoAnswerError(error) from None
+    left_out = f"; {missing} missing trials left out" if missing else ""
+    print(f"{file}: {rows} rows{left_out}")
+
+
+def _cost(function):
+    """What a docstring says of the time that a function takes."""
+    said = " ".join(inspect.getdoc(function).split())
+    return "".join(re.search(r"(O\([^()]*\)) time( a step|)", said).groups())
 
 
 @command(RESULTS, AS_JSON)
@@ -235,6 +463,39 @@ def _claims(results, as_json):
     claims, expectations, _ = read(text)
     print(text if as_json else as_text(claims, expectations), end="")
     return BAD_NEWS if any(expectation.met is False for expectation in expectations) else 0
+
+
+@command(
+    ("name", {"help": "file.py:name, package.module:name, or a name as in a sweep"}),
+    ("parameters", {"nargs": "*", "metavar": "parameter=value", "help": "as in a sweep"}),
+)
+def _check_plugin(name, parameters):
+    """Test a target, kernel, design, weight rule or integrand of your own.
+
+    Says in a sentence each what holds and what fails of all that sweeps rely on, with numbers.
+    Exits with 1 if anything fails. docs/plugins.md tells of plug-ins.
+
+    examples:
+      bqlib check-plugin config/ring.py:Ring radius=2
+      bqlib check-plugin mypackage.designs:spread
+    """
+    from bqlib.contract import check
+    from bqlib.plugins import PluginError
+    from bqlib.sweepfile import read_plugin
+
+    try:
+        kind, function, values = read_plugin(name, parameters)
+    except PluginError as error:
+        print(error, file=sys.stderr)
+        return BAD_NEWS
+    except ValueError as error:
+        raise NoAnswerError(str(error)) from None
+    findings = check(kind, function, values)
+    for finding in findings:
+        print(f"{'ok  ' if finding.passed else 'FAIL'} {finding.text}")
+    failed = sum(not finding.passed for finding in findings)
+    print(f"{name}, {kind}: {len(findings)} checks, {failed} failed")
+    return BAD_NEWS if failed else 0
 
 
 if __name__ == "__main__":

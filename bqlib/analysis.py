@@ -6,10 +6,11 @@ from itertools import product
 import numpy as np
 import xarray as xr
 
-from bqlib import published, registry
+from bqlib import published
 from bqlib import rates as numerics
+from bqlib.comparison import on_all_dims
 from bqlib.embeddings import embed
-from bqlib.experiment import build_integrand, build_kernel, build_target
+from bqlib.experiment import build_integrand, build_kernel, build_rule, build_target
 from bqlib.integrands import of_model
 from bqlib.schema import COORDINATES, FAILED, MISSING, OK, SWEEP_DIMS
 from bqlib.streams import stream
@@ -72,7 +73,7 @@ def rates(dataset, windows=None):
     Parameters
     ----------
     dataset : xarray.Dataset
-        As :func:`bqlib.open_results` gives it.
+        As :func:`bqlib.open_results` gives it, or a selection of it.
     windows : sequence of (int, int), optional
         Ranges of n to fit on, both ends included. By default the `rate_windows` of the sweep,
         which were fixed before it ran.
@@ -105,6 +106,7 @@ def rates(dataset, windows=None):
     speaks of that window only; no finite one proves a rate.
     """
     windows = _checked(json.loads(dataset.attrs["config"])["rate_windows"], windows)
+    dataset = on_all_dims(dataset, ("mmd", "status"))
     mmd = dataset["mmd"].transpose(*SWEEP_DIMS, "seed", "n").values
     status = dataset["status"].transpose(*SWEEP_DIMS, "seed").values
     result = _empty(dataset, windows)
@@ -180,7 +182,7 @@ def function_errors(dataset, functions=10, seed=0):
     embedding = embedding_of(dataset, cell)
     family, parameters = build_integrand(config["integrands"][label])
     drawn = family(embedding, stream(f"integrand/{family.__name__}", seed), **parameters)
-    rules = {a["name"]: registry.find("weights", a["weights"]) for a in config["algorithms"]}
+    rules = {a["name"]: build_rule("weights", a) for a in config["algorithms"]}
     runs = dataset[["mmd", "points"]].sel(cell | {"seed": seed}).compute()
     size = min(functions, len(drawn.integrals))
     errors = np.full((runs.sizes["algorithm"], size, runs.sizes["n"]), np.nan)

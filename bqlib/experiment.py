@@ -8,13 +8,13 @@ import hashlib
 import inspect
 import json
 import time
-from dataclasses import asdict, dataclass, replace
-from functools import cache, cached_property
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache, cached_property, partial, update_wrapper
 from itertools import product
 
 import numpy as np
 
-from bqlib import embeddings, registry
+from bqlib import embeddings, plugins, registry
 from bqlib.candidates import Candidates
 
 # Keys of a target file that are words for people, not science.
@@ -40,11 +40,26 @@ class SweepError(ValueError):
 
 @dataclass(frozen=True)
 class Algorithm:
-    """A design with a weight rule, under the name that results carry."""
+    """A design with a weight rule, under the name that results carry.
+
+    Attributes
+    ----------
+    name : str
+    design, weights : str
+        Names in :mod:`bqlib.registry`, or places of plug-ins.
+    design_parameters, weights_parameters : dict
+        Those of the two that differ from their defaults.
+    """
 
     name: str
     design: str
     weights: str
+    design_parameters: dict = field(default_factory=dict)
+    weights_parameters: dict = field(default_factory=dict)
+
+    def build(self):
+        """The functions (design, weight rule)."""
+        return build_rule("design", asdict(self)), build_rule("weights", asdict(self))
 
 
 @dataclass(frozen=True)
@@ -68,8 +83,7 @@ class Spec:
         Content of the target file.
     kernel : dict
         Family and parameters of the kernel, without its length-scale.
-    design, weights : str
-        Names in :mod:`bqlib.registry`.
+    algorithm : Algorithm
     candidates : Candidates
     n : int
         Largest number of points.
@@ -82,8 +96,7 @@ class Spec:
     cell: Cell
     target: dict
     kernel: dict
-    design: str
-    weights: str
+    algorithm: Algorithm
     candidates: Candidates
     n: int
     integrands: dict
@@ -110,8 +123,8 @@ class Spec:
         return code_fingerprint(
             self.target["family"],
             self.kernel["family"],
-            self.design,
-            self.weights,
+            self.algorithm.design,
+            self.algorithm.weights,
             tuple(sorted(families)),
         )
 
@@ -154,7 +167,10 @@ class StudySpec:
     @cached_property
     def digest(self):
         """16 hexadecimal digits that change exactly when the study's science or its code does."""
-        science = asdict(self) | {"target": _science(self.target)}
+        science = asdict(self) | {
+            "target": _science(self.target),
+            "kernel": _without_folder(self.kernel),
+        }
         text = json.dumps(science, sort_keys=True, allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -191,22 +207,31 @@ class StudySpec:
 
 def _science(target):
     """The content of a target file as JSON, without what is there for people."""
-    return json.dumps({k: v for k, v in target.items() if k not in FREE_TEXT}, sort_keys=True)
+    content = {k: v for k, v in target.items() if k not in FREE_TEXT}
+    return json.dumps(_without_folder(content), sort_keys=True)
+
+
+def _without_folder(content):
+    return content | {"family": plugins.without_folder(content["family"])}
 
 
 def _digest(spec, target):
+    algorithm = spec.algorithm
     science = {
         "cell": asdict(spec.cell),
         "target": target,
-        "kernel": spec.kernel,
-        "design": spec.design,
-        "weights": spec.weights,
+        "kernel": _without_folder(spec.kernel),
+        "design": plugins.without_folder(algorithm.design),
+        "weights": plugins.without_folder(algorithm.weights),
         "candidates": asdict(spec.candidates),
         "n": spec.n,
         "code": spec.fingerprint,
     }
+    for name in ("design_parameters", "weights_parameters"):
+        if getattr(algorithm, name):
+            science[name] = getattr(algorithm, name)
     if spec.integrands:
-        science["integrands"] = list(spec.integrands.items())
+        science["integrands"] = [(k, _without_folder(v)) for k, v in spec.integrands.items()]
     text = json.dumps(science, sort_keys=True, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -300,9 +325,9 @@ class Experiment:
         specs = {}
         for cell in self.cells():
             target, kernel = self.targets[cell.target], self.kernels[cell.kernel]
-            design, rule = algorithms[cell.algorithm].design, algorithms[cell.algorithm].weights
+            algorithm = algorithms[cell.algorithm]
             spec = Spec(
-                cell, target, kernel, design, rule, self.candidates, self.n, self.integrands, ""
+                cell, target, kernel, algorithm, self.candidates, self.n, self.integrands, ""
             )
             spec = replace(spec, fingerprint=spec.code_here())
             # A target may be a large data set: write it out once, not for each cell.
@@ -329,7 +354,16 @@ def piece_name(cell, block):
 def build_target(content):
     """The target that the content of a target file describes."""
     family = registry.find("target", content["family"])
-    return family(**{k: v for k, v in content.items() if k not in ("family", *FREE_TEXT)})
+    return family(**arguments(content, "family", *FREE_TEXT))
+
+
+def arguments(content, *other_keys):
+    """Keyword arguments from the content of a file: lists of numbers are arrays."""
+    return {
+        name: np.array(value) if isinstance(value, list) else value
+        for name, value in content.items()
+        if name not in other_keys
+    }
 
 
 def build_kernel(parameters, lengthscale, target):
@@ -339,15 +373,15 @@ def build_kernel(parameters, lengthscale, target):
     """
     family = registry.find("kernel", parameters["family"])
     takes = inspect.signature(family).parameters
-    arguments = {k: v for k, v in parameters.items() if k not in ("family", "shape")}
+    given = arguments(parameters, "family", "shape")
     if "target" in takes:
-        arguments["target"] = target
+        given["target"] = target
     shape = np.array(parameters.get("shape", 1.0), dtype=float)
     if shape.ndim == 2:
-        arguments["covariance"] = lengthscale * shape * lengthscale
+        given["covariance"] = lengthscale * shape * lengthscale
     elif "lengthscale" in takes:
-        arguments["lengthscale"] = lengthscale * shape
-    return family(**arguments)
+        given["lengthscale"] = lengthscale * shape
+    return family(**given)
 
 
 def build_integrand(parameters):
@@ -358,25 +392,35 @@ def build_integrand(parameters):
     >>> build_integrand({"family": "rkhs_ball", "terms": 10})[1]
     {'terms': 10}
     """
-    others = {name: value for name, value in parameters.items() if name != "family"}
-    return registry.find("integrand", parameters["family"]), others
+    family = registry.find("integrand", parameters["family"])
+    return family, arguments(parameters, "family")
+
+
+def build_rule(kind, algorithm):
+    """The design or weight rule, as `kind` says, of an algorithm as a sweep's config holds it.
+
+    Examples
+    --------
+    >>> build_rule("weights", {"name": "sbq", "design": "sbq", "weights": "bq"}).__name__
+    'bq'
+    """
+    function = registry.find(kind, algorithm[kind])
+    parameters = arguments(algorithm.get(f"{kind}_parameters", {}))
+    if not parameters:
+        return function
+    return update_wrapper(partial(function, **parameters), function)
 
 
 @cache
 def code_fingerprint(target_family, kernel_family, design, weights, integrands):
     """Fingerprint of the code that one algorithm runs on one pair of families and integrands."""
-    from bqlib.fingerprint import fingerprint
     from bqlib.trial import trial
 
-    target_type = registry.find("target", target_family)
-    kernel_type = registry.find("kernel", kernel_family)
-    return fingerprint(
+    return _fingerprint_of_pair(
+        target_family,
+        kernel_family,
         registry.find("design", design),
         registry.find("weights", weights),
-        kernel_type,
-        target_type,
-        embeddings.find(kernel_type, target_type),
-        Candidates,
         trial,
         *(registry.find("integrand", family) for family in integrands),
     )
@@ -385,17 +429,30 @@ def code_fingerprint(target_family, kernel_family, design, weights, integrands):
 @cache
 def study_fingerprint(target_family, kernel_family, name):
     """Fingerprint of the code that one study runs on one pair of families."""
-    from bqlib.fingerprint import fingerprint
+    return _fingerprint_of_pair(target_family, kernel_family, registry.find("study", name).run)
+
+
+def _fingerprint_of_pair(target_family, kernel_family, *objects):
+    """Fingerprint of a target, a kernel and their embedding, beside other objects."""
+    from bqlib.fingerprint import definitions, fingerprint
 
     target_type = registry.find("target", target_family)
     kernel_type = registry.find("kernel", kernel_family)
-    return fingerprint(
-        registry.find("study", name).run,
-        kernel_type,
-        target_type,
-        embeddings.find(kernel_type, target_type),
-        Candidates,
-    )
+    embedding = embeddings.find(kernel_type, target_type)
+    objects = [*objects, kernel_type, target_type, embedding, Candidates]
+    if plugins.is_place(target_family) or plugins.is_place(kernel_family):
+        # A plug-in may be made of others, whose embeddings no code names.
+        known = 0
+        while known < len(objects):
+            known, reached = len(objects), {("builtins", "object"), *definitions(*objects)}
+            for types, function in embeddings.pairs().items():
+                if function not in objects and {_place(t) for t in types} <= reached:
+                    objects.append(function)
+    return fingerprint(*objects)
+
+
+def _place(item):
+    return item.__module__, item.__qualname__
 
 
 def load(path, shelf=None):

@@ -3,8 +3,10 @@
 import ast
 import hashlib
 from functools import cache
-from importlib.util import find_spec
+from importlib import import_module
+from importlib.util import find_spec, resolve_name
 from pathlib import Path
+from types import FunctionType
 
 
 def fingerprint(*objects):
@@ -12,7 +14,8 @@ def fingerprint(*objects):
 
     References are followed through every module of the packages that `objects` come from, by
     name: to functions, classes and constants, not into other packages. Names that are looked up
-    as strings are not followed. Comments, docstrings and layout do not count.
+    as strings are not followed, nor is compiled code. Comments, docstrings and layout do not
+    count, and neither does the folder of a file that is a module by itself.
 
     Parameters
     ----------
@@ -24,28 +27,47 @@ def fingerprint(*objects):
     str
         16 hexadecimal digits.
     """
+    sources = {}
+    for (module, name), source in definitions(*objects).items():
+        sources[_portable(module), name, source] = f"{(_portable(module), name)}\n{source}"
+    text = "\n".join(sources[place] for place in sorted(sources))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def definitions(*objects):
+    """The definitions that :func:`fingerprint` is made of: (module, name) to source."""
     todo = [(item.__module__, item.__qualname__) for item in objects]
     packages = {module.partition(".")[0] for module, _ in todo}
-    sources = {}
+    sources, seen = {}, set()
     while todo:
-        module, name = todo.pop()
-        if (module, name) in sources or module.partition(".")[0] not in packages:
+        module, name = place = todo.pop()
+        if place in seen or module.partition(".")[0] not in packages:
             continue
-        definitions, imports = _read(module)
+        seen.add(place)
+        own, imports, starred = _read(module)
+        if name in own:
+            sources[place], references = own[name]
+            for first, *attributes in references:
+                todo.append((module, first))
+                inside = _module_of(*imports[first]) if first in imports else ""
+                for attribute in attributes if inside else ():
+                    todo.append((inside, attribute))
+                    inside = f"{inside}.{attribute}"
         if name in imports:
             todo.append(imports[name])
-            continue
-        if name not in definitions:
-            continue
-        sources[module, name], references = definitions[name]
-        todo.extend((module, reference) for reference, attribute in references if not attribute)
-        todo.extend(
-            (_module_of(*imports[reference]), attribute)
-            for reference, attribute in references
-            if attribute and reference in imports
-        )
-    text = "\n".join(f"{place}\n{sources[place]}" for place in sorted(sources))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+        elif name not in own:
+            todo.extend((other, name) for other in starred)
+            if "__getattr__" in own:  # a module that loads its names when they are asked for
+                found = getattr(import_module(module), name, None)
+                if isinstance(found, type | FunctionType):
+                    todo.append((found.__module__, found.__qualname__))
+    return sources
+
+
+def _portable(module):
+    """A module's name; for a file that is a module by itself, the file's."""
+    spec = find_spec(module)
+    return Path(spec.origin).name if spec.loader is None else module
 
 
 def _module_of(module, name):
@@ -55,41 +77,86 @@ def _module_of(module, name):
 
 @cache
 def _read(module):
-    """Top-level definitions of a module: name to (source, references); and its imports."""
+    """What a module defines and imports at its top level, as far as that is written in Python.
+
+    Returns
+    -------
+    definitions : dict
+        Name to (source, references).
+    imports : dict
+        Name to (module, name there), with an empty name for a module itself.
+    starred : list of str
+        Modules of which all names are imported.
+    """
     try:
-        place = find_spec(module).origin
-    except ModuleNotFoundError:  # an imported object whose attribute is used
-        return {}, {}
-    tree = ast.parse(Path(place).read_text(encoding="utf-8"))
-    definitions, imports = {}, {}
+        spec = find_spec(module)
+    except (ModuleNotFoundError, ValueError):  # an imported object whose attribute is used
+        return {}, {}, []
+    if spec is None or not (spec.origin or "").endswith(".py"):
+        return {}, {}, []
+    tree = ast.parse(Path(spec.origin).read_bytes())
+    imports, starred = {}, []
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.level == 0:
-            imports |= {a.asname or a.name: (node.module, a.name) for a in node.names}
+        if isinstance(node, ast.ImportFrom):
+            source = _absolute(node, spec)
+            starred += [source for a in node.names if a.name == "*"]
+            imports |= {a.asname or a.name: (source, a.name) for a in node.names}
         elif isinstance(node, ast.Import):
-            imports |= {a.asname or a.name: (a.name, "") for a in node.names}
+            for a in node.names:
+                name = a.asname or a.name.partition(".")[0]
+                imports[name] = (a.name if a.asname else name, "")
+    pieces = {}
     for node in tree.body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            names = [node.name]
-        elif isinstance(node, ast.Assign):
-            names = [n.id for t in node.targets for n in ast.walk(t) if isinstance(n, ast.Name)]
-        elif isinstance(node, ast.AnnAssign):
-            names = [node.target.id]
-        else:
-            continue
-        definition = (ast.unparse(_without_docstrings(node)), _references(node))
-        definitions |= dict.fromkeys(names, definition)
-    return definitions, imports
+        names = _bound(node)
+        if isinstance(node, ast.Expr):  # it may change what it names
+            names = [name for name, *_ in _references(node) if name in pieces]
+        for name in dict.fromkeys(names):
+            pieces.setdefault(name, []).append(node)
+    definitions = {
+        name: (
+            "\n".join(ast.unparse(_without_docstrings(node)) for node in nodes),
+            set().union(*map(_references, nodes)),
+        )
+        for name, nodes in pieces.items()
+    }
+    return definitions, imports, starred
+
+
+def _absolute(node, spec):
+    """The module that ``from module import ...`` names."""
+    package = spec.name if spec.submodule_search_locations else spec.parent
+    return resolve_name("." * node.level + (node.module or ""), package)
+
+
+def _bound(node):
+    """Names that a statement gives a value to."""
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            return [node.name]
+        case ast.Assign():
+            return [n.id for t in node.targets for n in ast.walk(t) if isinstance(n, ast.Name)]
+        case ast.AnnAssign() | ast.AugAssign():
+            return [n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)]
+        case ast.If() if ast.unparse(node.test) == "__name__ == '__main__'":
+            return []
+        case ast.If() | ast.Try() | ast.With() | ast.For() | ast.While():
+            return [name for inner in ast.iter_child_nodes(node) for name in _bound(inner)]
+        case ast.ExceptHandler():
+            return [name for inner in node.body for name in _bound(inner)]
+    return []
 
 
 def _references(node):
-    """(name, "") for each name that is used, and (name, attribute) for each ``name.attribute``."""
-    names = {(n.id, "") for n in ast.walk(node) if isinstance(n, ast.Name)}
-    attributes = {
-        (n.value.id, n.attr)
-        for n in ast.walk(node)
-        if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)
-    }
-    return names | attributes
+    """The names that are used, each with its chain of attributes: ``(name, attribute, ...)``."""
+    found = set()
+    for inner in ast.walk(node):
+        chain = []
+        while isinstance(inner, ast.Attribute):
+            chain.append(inner.attr)
+            inner = inner.value
+        if isinstance(inner, ast.Name):
+            found.add((inner.id, *reversed(chain)))
+    return found
 
 
 def _without_docstrings(node):

@@ -1,9 +1,12 @@
 """The names that a sweep may use, and where the code behind each lives.
 
-A place is ``"module:attribute"`` and is imported when it is asked for.
+A place is ``"module:attribute"`` and is imported when it is asked for. Places that are not listed
+here are those of plug-ins: see :mod:`bqlib.plugins`.
 """
 
 from importlib import import_module
+
+from bqlib import plugins
 
 PLACES = {
     "target": {
@@ -80,6 +83,14 @@ ALGORITHMS = {
 
 
 def find(kind, name):
-    """The class, function or study of that kind and name, such as ``find("design", "sbq")``."""
+    """The class, function or study of that kind and name, such as ``find("design", "sbq")``.
+
+    Raises
+    ------
+    PluginError
+        If the name is the place of a plug-in, and that cannot be had.
+    """
+    if name not in PLACES[kind]:
+        return plugins.load(kind, name)
     module, attribute = PLACES[kind][name].split(":")
     return getattr(import_module(module), attribute)

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin
 
 import numpy as np
+from numpy.typing import ArrayLike
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -25,14 +26,15 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from bqlib import embeddings, registry, yamlfile
+from bqlib import embeddings, plugins, registry, yamlfile
 from bqlib.candidates import SOURCES, Candidates
-from bqlib.checks import checked_cholesky
+from bqlib.checks import checked_cholesky, checked_points
 from bqlib.experiment import (
     FREE_TEXT,
     Algorithm,
     Experiment,
     SweepError,
+    arguments,
     build_integrand,
     build_kernel,
     build_target,
@@ -72,6 +74,57 @@ def read(path, shelf=None):
         rate_windows=tuple(sweep.rate_windows),
         studies=tuple(sweep.studies),
     )
+
+
+def read_plugin(name, texts):
+    """A plug-in, or what else a sweep may name, with its parameters.
+
+    Parameters
+    ----------
+    name : str
+        As in a sweep; files are taken from the working directory.
+    texts : list of str
+        ``"parameter=value"``, with values as in a sweep file.
+
+    Returns
+    -------
+    kind : str
+    function : class or function
+    parameters : dict
+
+    Raises
+    ------
+    ValueError
+        With everything that is wrong.
+    """
+    kinds = [k for k in plugins.GROUPS if name in [*registry.PLACES[k], *plugins.entry_points(k)]]
+    if plugins.is_place(name):
+        kinds = [plugins.kind_of(plugins.absolute(name, "."))]
+    if not kinds:
+        raise ValueError(f"{_quoted(name)} is unknown; name file.py:name or package.module:name")
+    if len(kinds) > 1:
+        raise ValueError(f"{name} is several: {', '.join(kinds)}; name its package.module:name")
+    content = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise ValueError(f"{_quoted(text)} must be parameter=value")
+        try:
+            content[key] = yamlfile.value(value)
+        except yamlfile.UnreadableError as error:
+            raise ValueError(f"{key}: {error}") from None
+    kind = kinds[0]
+    function = registry.find(kind, _resolved(kind, name, "."))
+    own = plugins.parameters(kind, function)
+    if kind == "kernel":
+        takes = inspect.signature(function).parameters
+        own |= {key: takes[key] for key in ("lengthscale", "covariance") if key in takes}
+    keys = create_model("Plugin", __base__=_Keys, **_field_types(own))
+    try:
+        values = keys.model_validate(content).model_dump(exclude_unset=True)
+    except ValidationError as error:
+        raise ValueError("\n".join(f"{place(loc)}: {text}" for loc, text in _told(error))) from None
+    return kind, function, arguments(values)
 
 
 def _line(lines, loc):
@@ -250,29 +303,63 @@ def _number_or_array(value):
     return _numbers(value)[0]
 
 
-def _field_types(function, omit=()):
-    """Pydantic's field definitions for the parameters of a function or class."""
-    plain = {kind: kind for kind in (bool, float, float | None, int, str)}
-    plain[np.ndarray] = Annotated[Any, AfterValidator(_array)]
+_PLAIN = {kind: kind for kind in (bool, int, float, str)}
+_PLAIN |= {kind | None: kind | None for kind in _PLAIN}
+_ARRAY = Annotated[Any, AfterValidator(_array)]
+
+
+def _field_types(parameters):
+    """Pydantic's field definitions for parameters by name, as plugins.parameters gives them.
+
+    Where one has no annotation, it is of the type of its default.
+    """
     fields = {}
-    for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
-        if name not in omit:
-            required = parameter.default is inspect.Parameter.empty
-            kind = plain.get(parameter.annotation, Annotated[Any, AfterValidator(_number_or_array)])
-            fields[name] = (kind, ... if required else parameter.default)
+    for name, parameter in parameters.items():
+        kind, required = parameter.annotation, parameter.default is inspect.Parameter.empty
+        if kind is inspect.Parameter.empty and not required:
+            kind = type(parameter.default)
+        if get_origin(kind) is Literal and all(isinstance(word, str) for word in get_args(kind)):
+            kind = Annotated[str, _one_of("word", get_args(kind))]
+        elif np.ndarray in (kind, get_origin(kind)) or kind == ArrayLike:
+            kind = _ARRAY
+        else:
+            kind = _PLAIN.get(kind, Annotated[Any, AfterValidator(_number_or_array)])
+        fields[name] = (kind, ... if required else parameter.default)
     return fields
 
 
-def _family(kind, content):
-    """The class that ``family`` names in the content of a kernel or target."""
-    families = registry.PLACES[kind]
+_NOUNS = {"design": "design", "weights": "weight rule"}  # the others are families
+
+
+def _resolved(kind, name, folder):
+    """A registered name as it is, or the place of a plug-in that can be loaded.
+
+    Files are taken from `folder`.
+    """
+    known = registry.PLACES[kind]
+    if name in known:
+        return name
+    place = name if plugins.is_place(name) else plugins.entry_points(kind).get(name)
+    if place is None:
+        noun = _NOUNS.get(kind, f"{kind} family")
+        also = ", or file.py:name or package.module:name"
+        raise ValueError(_unknown(noun, name, [*known, *plugins.entry_points(kind)], also))
+    place = plugins.absolute(place, folder)
+    plugins.load(kind, place)
+    return place
+
+
+def _family(kind, content, folder):
+    """The class or function that ``family`` names, and the content with that name resolved."""
     name = content.get("family")
     if not isinstance(name, str):
         problem = f"must be a text, not {_shown(name)}." if "family" in content else "missing."
-        _fail((("family",), f"{problem} Allowed: {', '.join(families)}"))
-    if name not in families:
-        _fail((("family",), _unknown(f"{kind} family", name, families)))
-    return registry.find(kind, name)
+        _fail((("family",), f"{problem} Allowed: {', '.join(registry.PLACES[kind])}"))
+    try:
+        name = _resolved(kind, name, folder)
+    except ValueError as error:
+        _fail((("family",), str(error)))
+    return registry.find(kind, name), content | {"family": name}
 
 
 def _shape(value):
@@ -297,7 +384,7 @@ class _KernelKeys(_Keys):
 
 @cache
 def _kernel_keys(family):
-    fields = _field_types(family, omit=("target", "lengthscale", "covariance"))
+    fields = _field_types(plugins.parameters("kernel", family))
     if "lengthscale" in inspect.signature(family).parameters:
         fields["shape"] = (Annotated[Any, AfterValidator(_shape)], None)
     return create_model("Kernel", __base__=_KernelKeys, **fields)
@@ -305,26 +392,28 @@ def _kernel_keys(family):
 
 @cache
 def _target_keys(family):
-    text = {name: (str, "") for name in FREE_TEXT}
-    return create_model("Target", __base__=_Keys, family=(str, ...), **_field_types(family), **text)
+    fields = _field_types(plugins.parameters("target", family))
+    fields |= {name: (str, "") for name in FREE_TEXT}
+    return create_model("Target", __base__=_Keys, family=(str, ...), **fields)
 
 
 def _kernel(content, info: ValidationInfo):
-    family = _family("kernel", content)
+    reading = info.context
+    family, content = _family("kernel", content, reading.folder)
     parameters = _kernel_keys(family).model_validate(content).model_dump()
     if parameters.get("shape", ...) is None:
         del parameters["shape"]
-    reading = info.context
     takes = inspect.signature(family).parameters
+    name = plugins.without_folder(content["family"])
     if np.ndim(parameters.get("shape")) == 2 and "covariance" not in takes:
-        _fail((("shape",), f"{content['family']} takes a list of numbers, not a full matrix"))
+        _fail((("shape",), f"{name} takes a list of numbers, not a full matrix"))
     if "lengthscale" not in takes and any(scale != 1 for scale in reading.lengthscales):
-        raise ValueError(f"{content['family']} has no length-scale: sweep it at lengthscales: [1]")
+        raise ValueError(f"{name} has no length-scale: sweep it at lengthscales: [1]")
     if "target" not in takes:
         try:
             build_kernel(parameters, 1.0, None)
-        except (TypeError, ValueError) as error:
-            _fail(_at_key(content, str(error)))
+        except Exception as error:  # a plug-in's may be any
+            _fail(_at_key(content, plugins.told(error)))
     problems = []
     for label, target in reading.targets.items():
         if isinstance(target, Empirical):
@@ -335,43 +424,109 @@ def _kernel(content, info: ValidationInfo):
                 with np.errstate(over="raise", invalid="raise", divide="raise"):
                     kernel = build_kernel(parameters, lengthscale, target)
                     prior_variance = embeddings.embed(kernel, target).prior_variance
+                _check_owner(embeddings.find(type(kernel), type(target)), kernel, target)
             except (ArithmeticError, np.linalg.LinAlgError):
                 prior_variance = math.nan
-            except (TypeError, ValueError) as error:
-                problems.append(((), f"with target {label}: {error}"))
+            except Exception as error:
+                problems.append(((), f"with target {label}: {plugins.told(error)}"))
                 continue
             if not 0 <= prior_variance < math.inf:
                 problem = f"length-scale {lengthscale:g} is beyond what numbers hold"
                 problems.append(((), f"with target {label}: {problem}"))
     if problems:
-        _fail(*problems)
+        _fail(*dict.fromkeys(problems))
     return parameters
 
 
-def _target(name, info: ValidationInfo):
-    """(label, content, object) of a target, by name or by path."""
+def _check_owner(embedding, kernel, target):
+    """Refuse an embedding that a worker with this pair alone would not know, or not follow."""
+    roots = {item.__module__.partition(".")[0] for item in (type(kernel), type(target))}
+    if embedding.__module__.partition(".")[0] not in {"bqlib", *roots}:
+        raise ValueError(
+            f"the embedding of {type(kernel).__name__} with {type(target).__name__} is registered "
+            f"in {embedding.__module__}, which has neither; register it for a subclass of its own"
+        )
+    if "." in embedding.__qualname__ or "<" in embedding.__qualname__:
+        raise ValueError(
+            f"{embedding.__qualname__} cannot be followed: register a def at the top level"
+        )
+
+
+def _target(value, info: ValidationInfo):
+    """(label, content, object) of a target, by name, by path, or written out."""
     reading = info.context
+    if isinstance(value, dict):
+        return _target_of_sweep(value, reading)
+    if not isinstance(value, str):
+        raise ValueError(
+            "must be the name or path of a target, or {name: ..., family: ...}, "
+            f"not {_shown(value)}"
+        )
+    if plugins.is_place(value):
+        raise ValueError(f"give it a name of its own: {{name: ..., family: {_quoted(value)}}}")
     on_shelf = sorted(path.stem for path in reading.shelf.glob("*.json"))
-    if name.endswith(".json"):
-        path = reading.folder / name
+    if value.endswith(".json"):
+        path = reading.folder / value
         if not path.is_file():
             raise ValueError(f"there is no file {path}; by name there are: {', '.join(on_shelf)}")
     else:
-        path = reading.shelf / f"{name}.json"
-        if name not in on_shelf:
+        path = reading.shelf / f"{value}.json"
+        if value not in on_shelf:
             also = ", or the path of a .json file"
-            raise ValueError(_unknown("target", name, on_shelf, also))
+            raise ValueError(_unknown("target", value, on_shelf, also))
     reading.new("targets", _label(path.stem))
-    content = _read_json(path)
     try:
-        content = _target_keys(_family("target", content)).model_validate(content).model_dump()
-        target = build_target(content)
+        content, target = _built_target(_read_json(path), path.parent)
     except ValidationError as error:
         _fail(*[((), f"{path}: {place(loc)}: {message}") for loc, message in _told(error)])
-    except (TypeError, ValueError, RecursionError) as error:
+    except _BadTargetError as error:
         raise ValueError(f"{path}: {error}") from None
     reading.targets[path.stem] = target
-    return path.stem, {k: v for k, v in content.items() if k not in FREE_TEXT or v}, target
+    return path.stem, content, target
+
+
+def _target_of_sweep(value, reading):
+    named = {"name": value["name"]} if "name" in value else {}
+    problems, label = [], None
+    try:
+        label = _TargetName.model_validate(named).name
+        reading.new("targets", label)
+    except ValidationError as error:
+        problems += _told(error)
+    except ValueError as error:
+        problems.append((("name",), str(error)))
+    try:
+        content = {k: v for k, v in value.items() if k != "name"}
+        content, target = _built_target(content, reading.folder)
+    except ValidationError as error:
+        problems += _told(error)
+    except _BadTargetError as error:
+        problems.append(_at_key(value, str(error)))
+    if problems:
+        _fail(*problems)
+    reading.targets[label] = target
+    return label, content, target
+
+
+class _TargetName(_Keys):
+    name: _Label = Field(description="the label that results carry")
+
+
+class _BadTargetError(Exception):
+    """Why a target cannot be made from its parameters."""
+
+
+def _built_target(content, folder):
+    """(content, object) of a target from what its file, or the sweep, says."""
+    family, content = _family("target", content, folder)
+    content = _target_keys(family).model_validate(content).model_dump()
+    try:
+        target = build_target(content)
+    except Exception as error:  # a plug-in's may be any
+        raise _BadTargetError(plugins.told(error)) from None
+    if not isinstance(getattr(target, "dim", None), int) or target.dim < 1:
+        raise _BadTargetError(f"{family.__name__} has no dim, a whole number from 1 on")
+    return {k: v for k, v in content.items() if k not in FREE_TEXT or v}, target
 
 
 def _read_json(path):
@@ -400,14 +555,40 @@ def _lengthscale(value, info: ValidationInfo):
     return value
 
 
+@cache
+def _rule_keys(kind, function):
+    fields = _field_types(plugins.parameters(kind, function))
+    return create_model("Rule", __base__=_Keys, family=(str, ...), **fields)
+
+
+def _rule(kind):
+    """Validator of a design or weight rule: a name, or a family and its parameters."""
+
+    def check(value, info: ValidationInfo):
+        folder = info.context.folder
+        if isinstance(value, str):
+            value = {"family": value}
+            try:
+                function, content = _family(kind, value, folder)
+            except ValidationError as error:
+                raise ValueError(*[message for _, message in _told(error)]) from None
+        elif isinstance(value, dict):
+            function, content = _family(kind, value, folder)
+        else:
+            raise ValueError(
+                f"must be the name of a {_NOUNS[kind]} or {{family: ..., parameter: ...}}, "
+                f"not {_shown(value)}"
+            )
+        keys = _rule_keys(kind, function).model_validate(content)
+        return content["family"], keys.model_dump(exclude={"family"}, exclude_defaults=True)
+
+    return BeforeValidator(check)
+
+
 class _AlgorithmKeys(_Keys):
     name: _Label = Field(description="the label that results carry")
-    design: Annotated[str, _one_of("design", registry.PLACES["design"])] = Field(
-        description="the name of a design"
-    )
-    weights: Annotated[str, _one_of("weight rule", registry.PLACES["weights"])] = Field(
-        description="the name of a weight rule"
-    )
+    design: Annotated[Any, _rule("design")] = Field(description="the name of a design")
+    weights: Annotated[Any, _rule("weights")] = Field(description="the name of a weight rule")
 
 
 def _algorithm(value, info: ValidationInfo):
@@ -417,9 +598,11 @@ def _algorithm(value, info: ValidationInfo):
             raise ValueError(_unknown("algorithm", value, registry.ALGORITHMS, also))
         algorithm = Algorithm(value, *registry.ALGORITHMS[value])
     elif isinstance(value, dict):
-        algorithm = Algorithm(**_AlgorithmKeys.model_validate(value).model_dump())
+        keys = _AlgorithmKeys.model_validate(value, context=info.context)
+        (design, of_design), (weights, of_weights) = keys.design, keys.weights
+        algorithm = Algorithm(keys.name, design, weights, of_design, of_weights)
         known = registry.ALGORITHMS.get(algorithm.name)
-        if known not in (None, (algorithm.design, algorithm.weights)):
+        if known and algorithm != Algorithm(algorithm.name, *known):
             raise ValueError(
                 f'"{algorithm.name}" is the name of design {known[0]} with weights {known[1]}; '
                 "choose another name"
@@ -436,7 +619,7 @@ def _algorithm(value, info: ValidationInfo):
 _CandidatesKeys = create_model(
     "Candidates",
     __base__=_Keys,
-    **_field_types(Candidates)
+    **_field_types(inspect.signature(Candidates, eval_str=True).parameters)
     | {
         "size": (_Count, Candidates.size),
         "source": (Annotated[str, _one_of("source", SOURCES)], Candidates.source),
@@ -458,9 +641,10 @@ def _candidates(content, info: ValidationInfo):
     else:
         for label, target in info.context.targets.items():
             try:
-                replace(candidates, size=1).draw(target, np.random.default_rng(0))
-            except (TypeError, ValueError) as error:
-                problems.append(f"{error} (target {label})")
+                draw = replace(candidates, size=1).draw(target, np.random.default_rng(0))
+                checked_points(draw, target.dim, "candidates")
+            except Exception as error:  # a plug-in's may be any
+                problems.append(f"{plugins.told(error)} (target {label})")
     if problems:
         _fail(*[_at_key(content, problem) for problem in problems])
     return candidates
@@ -468,14 +652,14 @@ def _candidates(content, info: ValidationInfo):
 
 @cache
 def _integrand_keys(family):
-    fields = _field_types(family, omit=("embedding", "rng"))
+    fields = _field_types(plugins.parameters("integrand", family))
     return create_model("Integrand", __base__=_Keys, family=(str, ...), **fields)
 
 
 def _integrand(content, info: ValidationInfo):
-    family = _family("integrand", content)
-    parameters = _integrand_keys(family).model_validate(content).model_dump()
     reading = info.context
+    family, content = _family("integrand", content, reading.folder)
+    parameters = _integrand_keys(family).model_validate(content).model_dump()
     problems = {}  # the same may go wrong with every pair: it is told once
     for label, target in reading.targets.items():
         if isinstance(target, Empirical):
@@ -484,11 +668,12 @@ def _integrand(content, info: ValidationInfo):
             for lengthscale in sorted({f(reading.lengthscales or [1.0]) for f in (min, max)}):
                 embedding = embeddings.embed(build_kernel(kernel, lengthscale, target), target)
                 function, others = build_integrand(parameters)
-                others["functions"] = min(others["functions"], 1)
+                if "functions" in others:
+                    others["functions"] = min(others["functions"], 1)
                 try:
                     function(embedding, np.random.default_rng(0), **others)
-                except (TypeError, ValueError) as error:
-                    problems.setdefault(str(error), label)
+                except Exception as error:  # a plug-in's may be any
+                    problems.setdefault(plugins.told(error), label)
     if problems:
         told = [(_at_key(content, problem), label) for problem, label in problems.items()]
         _fail(*[(loc, p if loc else f"with target {label}: {p}") for (loc, p), label in told])
@@ -541,8 +726,8 @@ class _Sweep(_Keys):
 
     name: _Label = Field(description="a label; results land in results/<name>")
     title: str = ""
-    targets: list[Annotated[str, AfterValidator(_target)]] = Field(
-        min_length=1, description="a list of targets, by name or by path"
+    targets: list[Annotated[Any, BeforeValidator(_target)]] = Field(
+        min_length=1, description="a list of targets, by name, by path or written out"
     )
     lengthscales: list[Annotated[_Positive, AfterValidator(_lengthscale)]] = Field(
         min_length=1, description="a list of positive numbers"

@@ -5,7 +5,6 @@ import time
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from bqlib import registry
 from bqlib.discrepancy import mmd2_of_prefixes
 from bqlib.schema import QUANTILES
 from bqlib.streams import stream
@@ -29,8 +28,7 @@ def run(spec, seed):
     """
     target, kernel = spec.build()
     integrands = spec.build_integrands()
-    design = registry.find("design", spec.design)
-    rule = registry.find("weights", spec.weights)
+    design, rule = spec.algorithm.build()
     # One thread: workers share the machine, and one row's work is bound by memory.
     with threadpool_limits(1):
         start = time.perf_counter()

@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import version
 
+from bqlib.plugins import PluginError
+
 
 class OtherCodeError(RuntimeError):
     """A worker's code or libraries are not those of the run."""
@@ -22,14 +24,19 @@ def attempt(spec, seed, expected):
     Raises
     ------
     OtherCodeError
-        If the worker runs other versions, or other code than the spec's digest stands for.
+        If the worker runs other versions, or other code than the spec's digest stands for, or
+        cannot load a plug-in.
     """
     where = socket.gethostname()
     refuse_other_versions(versions(), expected, where)
-    if spec.code_here() != spec.fingerprint:
+    try:
+        code = spec.code_here()
+    except PluginError as error:
+        raise OtherCodeError(f"the worker on {where} has not all plug-ins: {error}") from None
+    if code != spec.fingerprint:
         raise OtherCodeError(
-            f"the worker on {where} runs other code: was bqlib changed during the run? "
-            "Start it again"
+            f"the worker on {where} runs other code: was bqlib or a plug-in changed during the "
+            "run? Start it again"
         )
     with memory_limited():
         return spec.run(seed)

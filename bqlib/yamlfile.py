@@ -95,6 +95,17 @@ def read(path):
     return _value(root, (), root.start_mark.line + 1, lines, problems, ()), lines, problems
 
 
+def value(text):
+    """The value that a text stands for in such a file.
+
+    Examples
+    --------
+    >>> value("1e-3"), value("[1, 2]"), value("no")
+    (0.001, [1, 2], 'no')
+    """
+    return _value(yaml.compose(text, Loader=_Loader), (), 1, {}, [], ())
+
+
 def _value(node, loc, line, lines, problems, around):
     def refuse(problem):
         where = f"{place(loc)}: " if loc else ""

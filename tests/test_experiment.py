@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bqlib import registry
 from bqlib.candidates import Candidates
-from bqlib.experiment import Cell, SweepError, load, piece_name
+from bqlib.experiment import Algorithm, Cell, SweepError, load, piece_name
 
 CONFIG = Path(__file__).parent.parent / "config"
 
@@ -205,7 +205,7 @@ def test_a_path_is_taken_from_where_the_sweep_is(folder):
 def test_any_design_goes_with_any_weights(folder):
     sweep = loaded(edited(("[iid, sbq]", "[{name: mine, design: sbq, weights: uniform}]")))
     spec = sweep.spec(sweep.cells()[0])
-    assert (spec.cell.algorithm, spec.design, spec.weights) == ("mine", "sbq", "uniform")
+    assert spec.cell.algorithm == "mine" and spec.algorithm == Algorithm("mine", "sbq", "uniform")
 
 
 def test_plain_yaml_values_are_those_of_version_1_2(folder):
@@ -342,7 +342,11 @@ def _register_kernel(monkeypatch, name, family):
             "normal",
             ["2: targets: must be a list, such as [first, second], not the text"],
         ),
-        ("[normal]", "[[normal]]", ["2: targets[0]: must be a text, not a list"]),
+        (
+            "[normal]",
+            "[[normal]]",
+            ["2: targets[0]: must be the name or path of a target, or {name: "],
+        ),
         (
             "{family: exponentiated_quadratic, scale: density}",
             "eq",
@@ -524,7 +528,7 @@ def test_all_problems_are_told_at_once_in_the_order_of_their_lines(folder):
         f'1: nmae: unknown key "nmae"; did you mean "name"? {KEYS}',
         '2: targets[0]: unknown target "norml"; did you mean "normal"? Allowed: normal, '
         "normal_line, or the path of a .json file",
-        "2: targets[2]: must be a text, not 3",
+        "2: targets[2]: must be the name or path of a target, or {name: ..., family: ...}, not 3",
         '4: kernels.eq.shap: unknown key "shap"; did you mean "shape"? Allowed: '
         "family, scale, shape",
         "5: lengthscales[1]: must be a finite positive number, not nan",
