@@ -409,6 +409,12 @@ def _algorithms(as_json):
         print(aligned(rows))
 
 
+def _cost(function):
+    """What a docstring says of the time that a function takes."""
+    said = " ".join(inspect.getdoc(function).split())
+    return "".join(re.search(r"(O\([^()]*\)) time( a step|)", said).groups())
+
+
 @command(
     ("results", {"nargs": "+", "help": "folders of results; several are merged"}),
     ("file", {"help": "the file to write: .csv, .parquet or .nc"}),
@@ -433,12 +439,6 @@ def _export(results, file, points):
         raise NoAnswerError(error) from None
     left_out = f"; {missing} missing trials left out" if missing else ""
     print(f"{file}: {rows} rows{left_out}")
-
-
-def _cost(function):
-    """What a docstring says of the time that a function takes."""
-    said = " ".join(inspect.getdoc(function).split())
-    return "".join(re.search(r"(O\([^()]*\)) time( a step|)", said).groups())
 
 
 @command(RESULTS, AS_JSON)

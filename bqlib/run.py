@@ -7,6 +7,7 @@ private socket; it imports next to nothing, as there may be a hundred thousand o
 
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
 import shlex
@@ -19,6 +20,7 @@ import tempfile
 import threading
 import time
 import traceback
+from base64 import urlsafe_b64encode
 from collections import namedtuple
 from pathlib import Path
 
@@ -75,6 +77,7 @@ def start(sweep, shelf, site, results):
         If another run works on the same results, or the process cannot start.
     """
     from bqlib.cluster import ClusterError, read_site
+    from bqlib.integrity import MANIFEST
 
     try:
         own_work = read_site(site).system == "job"
@@ -83,11 +86,13 @@ def start(sweep, shelf, site, results):
     results = Path(results)
     log = results / "logs" / "run.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    lock = _lock(results)
+    held = lock(results)
+    # It tells of what is there now, which this run will change.
+    (results / MANIFEST).unlink(missing_ok=True)
     # A socket's path may have about 100 bytes, so it cannot lie among the results.
     folder = tempfile.mkdtemp(prefix="bqlib-")
     if own_work:
-        return Session(None, folder, results, lock, threading.Event())
+        return Session(None, folder, results, held, threading.Event())
     place = os.path.join(folder, "socket")
     arguments = [sweep, shelf, site, results, place, os.getpid()]
     with open(log, "ab") as errors:
@@ -98,7 +103,7 @@ def start(sweep, shelf, site, results):
             stderr=errors,
             start_new_session=True,  # Ctrl-C is Snakemake's to handle; it then calls stop()
         )
-    session = Session(process, folder, results, lock, threading.Event())
+    session = Session(process, folder, results, held, threading.Event())
     while not os.path.exists(place):
         if process.poll() is not None:
             raise RunError(stop(session))
@@ -108,23 +113,29 @@ def start(sweep, shelf, site, results):
     return session
 
 
-def _lock(results):
-    """The open lock file of a folder of results; it is free again when this process is gone."""
-    lock = (results / ".lock").open("a+", encoding="utf-8")
+def lock(results):
+    """The open lock file of a folder of results; it is free again when it is closed.
+
+    Raises
+    ------
+    RunError
+        If another process holds it.
+    """
+    held = (results / ".lock").open("a+", encoding="utf-8")
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        lock.seek(0)
-        owner = lock.read().strip()
-        lock.close()
+        held.seek(0)
+        owner = held.read().strip()
+        held.close()
         raise RunError(
             f"another run works on {results} ({owner or 'by whom is not known'}): wait until it "
             "ends, or give the sweep another name"
         ) from None
-    lock.truncate(0)
-    lock.write(f"process {os.getpid()} on {socket.gethostname()}\n")
-    lock.flush()
-    return lock
+    held.truncate(0)
+    held.write(f"process {os.getpid()} on {socket.gethostname()}\n")
+    held.flush()
+    return held
 
 
 def _watch_process(session):
@@ -197,7 +208,8 @@ def fetch_piece(cell, first, last, digest, piece, timing, threads=1, memory=None
     digest : str
         Digest of the cell's spec, to be sure that both sides mean the same.
     piece, timing : path-like
-        Files to write: the piece, and the seconds of each trial as JSON.
+        Files to write: the piece, and as JSON the seconds of each trial and what identifies the
+        piece.
     threads : int
     memory : int, optional
         Threads and MiB of this job, for where each job does its own work.
@@ -209,7 +221,8 @@ def fetch_piece(cell, first, last, digest, piece, timing, threads=1, memory=None
     """
     request = {"cell": cell, "first": first, "last": last, "digest": digest}
     data, seconds = _ask(request, threads, memory)
-    write_atomically(timing, json.dumps(seconds, indent=1).encode() + b"\n")
+    record = {"digest": digest, "sha256": hashlib.sha256(data).hexdigest(), **seconds}
+    write_atomically(timing, json.dumps(record, indent=1).encode() + b"\n")
     write_atomically(piece, data)
 
 
@@ -291,6 +304,45 @@ def check_results_folder(results):
             f"{results} was written with schema version {version}, this bqlib writes version "
             f"{SCHEMA_VERSION}: move that folder away, or give the sweep another name"
         )
+
+
+def check_science(results, experiment, sweep):
+    """Refuse to run into results of another sweep or other code that Snakemake would keep.
+
+    It makes anew what it knows to be outdated. Of files that came from elsewhere it knows nothing.
+
+    Parameters
+    ----------
+    results : path-like
+        The experiment's folder, as Snakemake names it.
+    experiment : bqlib.experiment.Experiment
+    sweep : path-like
+        Its file.
+
+    Raises
+    ------
+    RunError
+    """
+    from bqlib.integrity import outdated
+
+    strange = [
+        path for path in outdated(results, experiment) if not _known_to_snakemake(results / path)
+    ]
+    if strange:
+        raise RunError(
+            f"{results} holds {len(strange)} files of another sweep or of other code, which "
+            f"Snakemake did not make here; the first is {strange[0]}. To keep them, give the sweep "
+            "another name; to have them made anew: bqlib retry --sweep "
+            f"{shlex.quote(str(sweep))} {shlex.quote(str(results))}"
+        )
+
+
+def _known_to_snakemake(path):
+    """Whether Snakemake has a record of how an output was made."""
+    name = urlsafe_b64encode(str(path).encode()).decode()
+    *folders, last = (name[i : i + 254] for i in range(0, len(name), 254))
+    place = Path(".snakemake", "metadata", *("@" + folder for folder in folders), last)
+    return place.exists()
 
 
 @contextlib.contextmanager

@@ -123,7 +123,9 @@ def gather(experiment, pieces, path):
     cells = cells.reshape(grid)
     chunks = _sweep_chunks(sizes)
     problems = []
-    with replacing(path) as temporary:
+    # A chunk that is left out could not be told from one that was lost.
+    whole = zarr.config.set({"array.write_empty_chunks": True})
+    with replacing(path) as temporary, whole:
         root = _create(temporary, labels, _provenance(experiment), chunks)
         starts = [range(0, sizes[name], chunks[name]) for name in SWEEP_DIMS]
         for corner in itertools.product(*starts):
@@ -145,9 +147,12 @@ def gather(experiment, pieces, path):
             for name, values in arrays.items():
                 root[name][block] = values
         if problems:
+            folder = Path(path).parent
             raise SchemaError(
-                "these pieces cannot be gathered; delete them and run again:\n"
+                "these pieces cannot be gathered:\n"
                 + "\n".join(problems)
+                + f"\nto have them made anew: bqlib retry --damaged {folder}, then run again; "
+                f"those of another sweep or code: bqlib retry --sweep FILE {folder}"
             )
 
 

@@ -1,4 +1,6 @@
-"""The file beside each piece: seconds of its trials, and why some of them failed.
+"""The file of timings of each piece: seconds of its trials, and why some of them failed.
+
+Its piece's digest and sha256 are there too, see :mod:`bqlib.integrity`.
 
 Only the standard library is imported, as Snakemake's own process reads these too.
 """
@@ -55,21 +57,8 @@ def failed_trials(results, pieces):
     ]
 
 
-def retry(results):
-    """Delete the pieces with failed trials, so that the next run computes these again.
-
-    With them goes the head of the dataset gathered from them, or Snakemake would not miss them.
-
-    Returns
-    -------
-    list of (str, int, str)
-        Piece, seed and reason of each trial that had failed.
-    """
+def all_failed(results):
+    """(piece, seed, reason) of each failed trial of all pieces that are there."""
     folder = Path(results, "pieces")
     pieces = sorted(str(path.relative_to(folder)) for path in folder.rglob(f"*{PIECE}"))
-    failed = failed_trials(results, pieces)
-    for piece in {piece for piece, _, _ in failed}:
-        (folder / piece).unlink()
-    if failed:
-        Path(results, "curves.zarr", "zarr.json").unlink(missing_ok=True)
-    return failed
+    return failed_trials(results, pieces)

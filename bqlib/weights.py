@@ -202,8 +202,8 @@ def simplex(embedding, points):
     -----
     With sum one, MMD^2 is w'Qw for Q = K - z1' - 1z' + V0 11'. For v = t w with t > 0,
     v'Qv + c (1'v - 1)^2 = t^2 w'Qw + c (t - 1)^2 has the same best w for every t. So the weights
-    are the non-negative v that minimise it, over their sum, for any c > 0, and exactly so. The cost
-    is that of :func:`nonnegative`.
+    are the non-negative v that minimise it, over their sum, for any c > 0, and exactly so. As for
+    :func:`nonnegative`, O(n^4) time with a small constant, O(n^2) memory.
     """
     prior_variance = embedding.prior_variance
 

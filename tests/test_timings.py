@@ -1,7 +1,8 @@
 import json
 
 from bqlib.__main__ import main
-from bqlib.timings import failed_trials, read_timing, retry
+from bqlib.run import lock
+from bqlib.timings import all_failed, failed_trials, read_timing
 
 GOOD, BAD = "mixture/eq/0.5/sbq/seeds-0-1.zarr.zip", "mixture/eq/0.5/sbq/seeds-2-3.zarr.zip"
 
@@ -37,19 +38,27 @@ def test_retry_deletes_the_pieces_with_failures_alone(tmp_path, capsys):
     assert main(["retry", str(results)]) == 0
     said = capsys.readouterr().out.splitlines()
     assert said[0] == f"{BAD}: seed 3 had failed: out of memory"
-    assert "1 failed trials" in said[1]
+    assert said[1] == "1 failed trials; 1 files deleted; the next run makes them anew"
     assert (results / "pieces" / GOOD).exists() and not (results / "pieces" / BAD).exists()
     assert not (results / "curves.zarr" / "zarr.json").exists()
-    assert retry(results) == []
+    assert all_failed(results) == []
 
 
 def test_without_failures_nothing_is_deleted(tmp_path):
     results = make_results(tmp_path)
     (results / "pieces" / BAD).unlink()
-    assert retry(results) == []
+    assert main(["retry", str(results)]) == 0
     assert (results / "curves.zarr" / "zarr.json").exists()
 
 
 def test_retry_needs_results(tmp_path, capsys):
     assert main(["retry", str(tmp_path)]) == 2
-    assert "there are no pieces" in capsys.readouterr().err
+    assert "no results are there yet" in capsys.readouterr().err
+
+
+def test_retry_leaves_the_results_of_a_run_alone(tmp_path, capsys):
+    results = make_results(tmp_path)
+    with lock(results):
+        assert main(["retry", str(results)]) == 2
+    assert "another run works on" in capsys.readouterr().err
+    assert (results / "pieces" / BAD).exists()

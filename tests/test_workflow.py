@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 from checkout import Checkout, jobs, processes_of
 
 import bqlib
+from bqlib.integrity import check
 from bqlib.store import open_dataset
 
 
@@ -54,8 +56,10 @@ def test_a_sweep_runs_and_its_results_can_be_read(finished):
     assert (curves.status == 1).all() and np.isfinite(curves.mmd).all()
     herding, iid = (curves.mmd.sel(algorithm=name).mean("seed") for name in ("herding", "iid"))
     assert float(herding.sel(n=20).squeeze()) < float(iid.sel(n=20).squeeze())
-    for made in ("rates.zarr/zarr.json", "figures/mmd.svg", "figures/mmd.png"):
+    for made in ("rates.zarr/zarr.json", "figures/mmd.svg", "figures/mmd.png", "report.html"):
         assert (finished.results / made).stat().st_size > 0
+    checked = check(finished.results)
+    assert checked.recorded and checked.faults == ()
     assert list(finished.results.rglob("benchmarks/**/*.tsv"))
 
 
@@ -151,6 +155,9 @@ def test_a_failed_trial_is_data(checkout):
     assert curves.status.squeeze().values.tolist() == [[1, 2], [1, 2]]
     assert str(curves.reason.values[0, 0, 0, 0, 1]) == "AssertionError: seed one is unlucky"
     assert np.isnan(curves.mmd.sel(seed=1)).all()
+    report = (checkout.results / "report.html").read_text(encoding="utf-8")
+    assert "2 of 4 trials failed" in report and "seed one is unlucky" in report
+    assert "bqlib retry results/small" in ran.output and check(checkout.results).faults == ()
 
 
 def test_a_scheduler_that_the_user_names_is_used(checkout, tmp_path, finished):
@@ -203,6 +210,24 @@ def test_results_of_another_schema_version_are_left_alone(checkout):
     ran = checkout.run()
     assert ran.returncode == 1 and "schema version 0" in ran.output
     assert "Traceback" not in ran.output and "schema_version" in store.read_text()
+
+
+def test_results_of_other_science_from_elsewhere_are_refused(finished, checkout):
+    shutil.copytree(finished.results, checkout.results)
+    assert "Nothing to be done" in checkout.run("-n").output
+    checkout.edit("config/small.yaml", "size: 200", "size: 201")
+    ran = checkout.run()
+    assert ran.returncode == 1 and "Traceback" not in ran.output
+    assert "5 files of another sweep or of other code" in ran.output
+    command = re.search(r"bqlib (retry --sweep .*)", ran.output)[1]
+    assert checkout.pieces() == finished.pieces()
+    subprocess.run(
+        [sys.executable, "-m", "bqlib", *shlex.split(command), "--shelf", "config/targets"],
+        cwd=checkout.folder,
+        env={**os.environ, "PYTHONPATH": str(checkout.folder)},
+        check=True,
+    )
+    assert jobs(checkout.run("-n").output)["piece"] == 4
 
 
 def test_results_that_cannot_be_written_are_said_before_anything_runs(checkout):

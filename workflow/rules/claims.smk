@@ -1,4 +1,4 @@
-# What the paper claims and what became of it, and the report of everything.
+# What the paper claims and what became of it.
 
 
 rule claims:
@@ -16,21 +16,3 @@ rule claims:
         studies=EXPERIMENT.studies,
     script:
         "../scripts/claims.py"
-
-
-rule report:
-    input:
-        curves=rules.gather.output,
-        rates=rules.rates.output,
-        figures=rules.figures.output,
-        claims=rules.claims.output if JUDGED else [],
-    output:
-        f"{RESULTS}/report.html",
-    log:
-        f"{RESULTS}/logs/report.log",
-    benchmark:
-        f"{RESULTS}/benchmarks/report.tsv"
-    params:
-        figures=FIGURES,
-    script:
-        "../scripts/report.py"

@@ -26,6 +26,8 @@ try:
     EXPERIMENT = load(SWEEP, SHELF)
     RESULTS = Path("results") / EXPERIMENT.name
     run.check_results_folder(RESULTS)
+    if workflow.is_main_process:
+        run.check_science(RESULTS, EXPERIMENT, SWEEP)
     run.announce(SWEEP, SHELF, SITE, RESULTS)
 except (SweepError, run.RunError) as error:
     print(error, file=sys.stderr)
@@ -55,15 +57,14 @@ if of_model(EXPERIMENT.integrands, within=False):
     FIGURES["out_of_model"] = ["curves"]
 
 
-# Whether the sweep has the paper's settings, without which its claims cannot be judged.
+# Whether the sweep has the paper's settings, without which its claims cannot be judged. Some need
+# studies too, and say so.
 OF_THE_PAPER = {"sbq", "herding"} <= {
     algorithm.name for algorithm in EXPERIMENT.algorithms
 } and any(
     is_the_papers(cell.target, EXPERIMENT.kernels[cell.kernel], cell.lengthscale)
     for cell in EXPERIMENT.cells()
 )
-# Its claims are judged where the studies are made that most of them need.
-JUDGED = OF_THE_PAPER and bool(EXPERIMENT.studies)
 if OF_THE_PAPER:
     FIGURES |= {"bq_illustration": [], "samples": ["curves"], "weight_histogram": ["curves"]}
 for study in ("refinement", "kernel_choice", "submodularity"):
@@ -90,12 +91,12 @@ def end_run(error=False):
         say(f"stopped: {reason or 'a job failed, see above'}")
         say(f"finished pieces are kept in {RESULTS}: once the cause is mended, run it again")
     else:
-        say(f"results are in {RESULTS}" + ("; read report.html first" if JUDGED else ""))
+        say(f"results are in {RESULTS}; read report.html first")
     if failed:
         name, seed, why = failed[0]
         say(f"{len(failed)} of {len(EXPERIMENT.cells()) * EXPERIMENT.seeds} trials failed")
         say(f"the first is {name.rpartition('/')[0]}, seed {seed}: {why}")
-        say(f"to try them again: python -m bqlib retry {RESULTS}, then the same command again")
+        say(f"to try them again: bqlib retry {RESULTS}, then the same command again")
     if error or failed:
         raise SystemExit(1 if error else run.SOME_FAILED)
 

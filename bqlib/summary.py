@@ -1,0 +1,229 @@
+"""What a folder of results holds, as plain data: for the report, and for ``bqlib show``."""
+
+import csv
+import json
+import re
+from collections import defaultdict
+from itertools import product
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from bqlib.analysis import rate_rows
+from bqlib.schema import FAILED, MISSING, OK, SWEEP_DIMS
+from bqlib.store import open_dataset, open_results
+from bqlib.text import aligned, ranges
+
+# Attributes of the curves that are no version.
+_OTHERS = ("Conventions", "title", "config", "config_sha256")
+
+
+def summary(results):
+    """What a folder of results holds.
+
+    Parameters
+    ----------
+    results : path-like
+        The experiment's folder, with its curves.
+
+    Returns
+    -------
+    dict
+        As JSON may hold it:
+
+        - title, results, versions, config;
+        - labels: of each dimension of the sweep;
+        - n, seeds, candidates;
+        - trials: how many there are, are ok, failed, are missing and ended before n;
+        - failed, ended: rows, one for each cell and reason;
+        - mmd: rows, medians over the seeds at some numbers of points;
+        - rates: rows, where they are fitted;
+        - verdicts: how many claims have each, where they are judged;
+        - seconds, jobs: rows, of trials and of Snakemake's jobs.
+
+    Raises
+    ------
+    FileNotFoundError, SchemaError
+        As :func:`bqlib.open_results` does.
+    """
+    results = Path(results)
+    curves = open_results(results)
+    config = json.loads(curves.attrs["config"])
+    status, reason = curves["status"].values, curves["reason"].values
+    cells = list(product(*(curves[name].values.tolist() for name in SWEEP_DIMS)))
+    several = [len(curves[name]) > 1 for name in SWEEP_DIMS]
+    labels = [
+        {name: label for name, label, told in zip(SWEEP_DIMS, cell, several, strict=True) if told}
+        for cell in cells
+    ]
+    status, reason = (values.reshape(len(cells), -1) for values in (status, reason))
+    rank = curves["rank_reached"].values.reshape(len(cells), -1)
+    ended = (status == OK) & (rank < curves.sizes["n"])
+    rates = results / "rates.zarr"
+    return {
+        "title": curves.attrs["title"],
+        "results": str(results),
+        "labels": {name: curves[name].values.tolist() for name in SWEEP_DIMS},
+        "n": curves.sizes["n"],
+        "seeds": curves.sizes["seed"],
+        "candidates": config["candidates"]["size"],
+        "trials": {
+            "all": status.size,
+            "ok": int((status == OK).sum()),
+            "failed": int((status == FAILED).sum()),
+            "missing": int((status == MISSING).sum()),
+            "ended": int(ended.sum()),
+        },
+        "failed": _reasons(labels, status == FAILED, reason),
+        "ended": _reasons(labels, ended, reason),
+        "mmd": _medians(curves, labels, status == OK),
+        "rates": rate_rows(open_dataset(rates)) if (rates / "zarr.json").exists() else [],
+        "verdicts": _verdicts(results / "claims.json"),
+        "seconds": _seconds(results / "timings"),
+        "jobs": _jobs(results / "benchmarks"),
+        "versions": {name: value for name, value in curves.attrs.items() if name not in _OTHERS},
+        "config": config,
+    }
+
+
+def _reasons(labels, chosen, reason):
+    """Rows of the cells with chosen trials: which seeds, and why. Numbers in reasons may differ."""
+    rows = []
+    for i, cell in enumerate(labels):
+        groups = defaultdict(list)
+        for seed in np.flatnonzero(chosen[i]):
+            groups[re.sub(r"\d+", "#", reason[i, seed])].append(int(seed))
+        rows += [
+            cell | {"trials": len(seeds), "seeds": ranges(seeds), "reason": _span(reason[i, seeds])}
+            for seeds in groups.values()
+        ]
+    return rows
+
+
+def _span(reasons):
+    """Texts that differ in numbers alone, as one with the first and last of each number.
+
+    Examples
+    --------
+    >>> _span(["ends at n = 9: a", "ends at n = 12: a", "ends at n = 10: a"])
+    'ends at n = 9 to 12: a'
+    >>> _span(["no room", "no room"])
+    'no room'
+    """
+    numbers = [[int(number) for number in re.findall(r"\d+", text)] for text in reasons]
+    spans = (sorted(set(column)) for column in zip(*numbers, strict=True))
+    words = (f"{span[0]} to {span[-1]}" if len(span) > 1 else None for span in spans)
+    return re.sub(r"\d+", lambda found: next(words) or found[0], reasons[0])
+
+
+def _medians(curves, labels, ran):
+    """Rows of the median MMD over the seeds that ran, at powers of ten and at the largest n.
+
+    There is none where a curve ends before: that of the longer curves alone would flatter.
+    """
+    largest = curves.sizes["n"]
+    sizes = sorted({10**power for power in range(9) if 10**power < largest} | {largest})
+    values = curves["mmd"].sel(n=sizes).transpose(*SWEEP_DIMS, "seed", "n").values
+    rows = []
+    for cell, mmd, seeds in zip(
+        labels, values.reshape(len(labels), -1, len(sizes)), ran, strict=True
+    ):
+        found = np.median(mmd[seeds], axis=0) if seeds.any() else np.full(len(sizes), np.nan)
+        words = ("-" if np.isnan(value) else f"{value:.3g}" for value in found)
+        rows.append(cell | {f"n = {n}": word for n, word in zip(sizes, words, strict=True)})
+    return rows
+
+
+def _verdicts(path):
+    """How many claims have each verdict."""
+    if not path.exists():
+        return {}
+    counts = defaultdict(int)
+    for claim in json.loads(path.read_text(encoding="utf-8"))["claims"]:
+        counts[claim["verdict"]] += 1
+    return dict(sorted(counts.items(), key=lambda item: -item[1]))
+
+
+def _seconds(folder):
+    """Rows of the seconds of trials, by their cell."""
+    groups = defaultdict(list)
+    for path in sorted(folder.rglob("*.json")):
+        cell = path.relative_to(folder).parts[:-1]
+        groups[cell] += json.loads(path.read_text(encoding="utf-8"))["seconds"].values()
+    told = [len({cell[i] for cell in groups}) > 1 for i in range(len(SWEEP_DIMS))]
+    rows = []
+    for cell, all_seconds in groups.items():
+        seconds = [value for value in all_seconds if value is not None]
+        if seconds:
+            labels = zip(SWEEP_DIMS, cell, told, strict=True)
+            rows.append(
+                {name: label for name, label, several in labels if several}
+                | {
+                    "trials": len(seconds),
+                    "median, s": f"{median(seconds):.3g}",
+                    "longest, s": f"{max(seconds):.3g}",
+                    "sum, s": f"{sum(seconds):.3g}",
+                }
+            )
+    return rows
+
+
+def _jobs(folder):
+    """Rows of what Snakemake measured of its jobs, by their rule."""
+    groups = defaultdict(list)
+    for path in sorted(folder.rglob("*.tsv")):
+        rule = path.relative_to(folder).parts[0].removesuffix(".tsv")
+        with open(path, encoding="utf-8", newline="") as file:
+            groups[rule] += csv.DictReader(file, delimiter="\t")
+    rows = []
+    for rule, jobs in groups.items():
+        seconds, memory = ([_number(job[key]) for job in jobs] for key in ("s", "max_rss"))
+        rows.append(
+            {
+                "job": rule,
+                "jobs": len(jobs),
+                "longest, s": f"{max(seconds):.1f}",
+                "sum, s": f"{sum(seconds):.1f}",
+                "most memory, MB": f"{max(memory):.0f}",
+            }
+        )
+    return rows
+
+
+def _number(text):
+    """A number of a benchmark file; 0 where the job was too short for one."""
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0
+
+
+def as_text(about):
+    """What :func:`summary` gives, as text for a terminal."""
+    trials = about["trials"]
+    counts = [f"{trials['ok']} of {trials['all']} trials ran"]
+    counts += [f"{trials[key]} {key}" for key in ("failed", "missing") if trials[key]]
+    if trials["ended"]:
+        counts.append(f"{trials['ended']} ended early")
+    labels = {**about["labels"], "n": [f"1 to {about['n']}, from {about['candidates']} candidates"]}
+    labels |= {"seeds": [about["seeds"]], "trials": [", ".join(counts)]}
+    if about["verdicts"]:
+        labels["claims"] = [f"{count} {verdict}" for verdict, count in about["verdicts"].items()]
+    width = max(map(len, labels))
+    parts = [
+        about["title"],
+        about["results"],
+        "",
+        *(f"{name:{width}}  {', '.join(map(str, values))}" for name, values in labels.items()),
+    ]
+    tables = (
+        ("failed", "Failed trials"),
+        ("ended", "Curves that end early"),
+        ("mmd", "MMD, median over the seeds"),
+        ("rates", "Rates of the MMD, with intervals of 95 %"),
+    )
+    for key, heading in tables:
+        if about[key]:
+            parts += ["", heading, aligned(about[key])]
+    return "\n".join(parts) + "\n"

@@ -1,0 +1,278 @@
+"""Damage of every kind, done to the results of a small sweep: all of it is found and named."""
+
+import json
+import shutil
+import subprocess
+import zipfile
+from hashlib import sha256
+
+import numpy as np
+import pytest
+import zarr
+
+from bqlib import store
+from bqlib.__main__ import main
+from bqlib.experiment import load, piece_name
+from bqlib.integrity import MANIFEST, PROVENANCE, check, delete, outdated, write_manifest
+from bqlib.timings import timing_of
+from bqlib.trial import run
+
+SWEEP = """
+name: small
+targets: [chen2010_mixture]
+kernels: {eq: {family: exponentiated_quadratic}}
+lengthscales: [0.5, 2]
+algorithms: [herding, iid]
+candidates: {size: 50}
+n: 6
+seeds: 2
+seeds_per_job: 1
+rate_windows: [[2, 6]]
+"""
+
+
+def write_pieces(experiment, results):
+    """What the jobs of pieces write."""
+    for cell in experiment.cells():
+        spec = experiment.spec(cell)
+        for block in experiment.blocks():
+            name = piece_name(cell, block)
+            data = store.encode_piece(spec, block[:1], [run(spec, block[0])[0]])
+            record = {"digest": spec.digest, "sha256": sha256(data).hexdigest(), "seconds": {}}
+            for path, content in (
+                (results / "pieces" / name, data),
+                (results / "timings" / timing_of(name), json.dumps(record).encode()),
+            ):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, request):
+    """An experiment, and the folder of its results as a run leaves them."""
+    folder = tmp_path_factory.mktemp("integrity")
+    (folder / "sweep.yaml").write_text(SWEEP)
+    experiment = load(folder / "sweep.yaml", request.config.rootpath / "config" / "targets")
+    results = folder / "results" / "small"
+    write_pieces(experiment, results)
+    store.gather(experiment, results / "pieces", results / "curves.zarr")
+    (results / "figures").mkdir()
+    (results / "figures" / "mmd.svg").write_text("<svg></svg>")
+    (results / "report.html").write_text("<p>All is well.</p>")
+    (results / "notes.txt").write_text("a user's own file")
+    write_manifest(results)
+    return experiment, results
+
+
+@pytest.fixture
+def results(made, tmp_path):
+    """A copy of the results, to damage."""
+    shutil.copytree(made[1], tmp_path / "small")
+    return tmp_path / "small"
+
+
+def found(results):
+    return {fault.path: fault.what for fault in check(results).faults}
+
+
+def files(results, pattern):
+    return sorted(path for path in results.glob(pattern) if path.is_file())
+
+
+def flip(path, rng):
+    data = bytearray(path.read_bytes())
+    data[rng.integers(len(data))] ^= 1 << rng.integers(8)
+    path.write_bytes(data)
+
+
+def test_results_as_they_were_written_have_no_faults(results):
+    checked = check(results)
+    assert checked.faults == () and checked.recorded
+    paths = [line.split("  ")[1] for line in (results / MANIFEST).read_text().splitlines()]
+    assert checked.files == len(paths) == len(set(paths))
+    assert {"report.html", "figures/mmd.svg", PROVENANCE, "curves.zarr/zarr.json"} < set(paths)
+    assert "notes.txt" not in paths and sum(path.startswith("pieces/") for path in paths) == 8
+
+
+def test_sha256sum_reads_the_manifest(results):
+    subprocess.run(["sha256sum", "--check", "--quiet", MANIFEST], cwd=results, check=True)
+
+
+def test_manifest_and_provenance_are_the_same_bytes_again(results):
+    before = [(results / name).read_bytes() for name in (MANIFEST, PROVENANCE)]
+    (results / MANIFEST).unlink()
+    write_manifest(results)
+    assert [(results / name).read_bytes() for name in (MANIFEST, PROVENANCE)] == before
+    provenance = json.loads(before[1])
+    assert provenance["config"]["n"] == 6 and "numpy_version" in provenance["versions"]
+
+
+PIECES, CHUNKS, METADATA = "pieces/**/*.zip", "curves.zarr/**/c*", "curves.zarr/**/zarr.json"
+
+
+@pytest.mark.parametrize(
+    "what, recorded",
+    [(PIECES, True), (CHUNKS, True), (METADATA, True), (PIECES, False), (CHUNKS, False)],
+)
+def test_forty_of_forty_flipped_bits_are_found(results, what, recorded):
+    if not recorded:  # as in a run that has not finished
+        (results / MANIFEST).unlink()
+    rng = np.random.default_rng(40)
+    places, named = files(results, what), []
+    while len(named) < 40:  # one flip in each file, up to 40, then one check
+        chosen = rng.permutation(len(places))[: 40 - len(named)]
+        sound = {places[i]: places[i].read_bytes() for i in chosen}
+        for path in sound:
+            flip(path, rng)
+        faults = found(results)
+        named += [str(path.relative_to(results)) in faults for path in sound]
+        for path, data in sound.items():
+            path.write_bytes(data)
+    assert sum(named) == 40
+    assert found(results) == {}
+
+
+def test_flips_in_the_records_themselves_are_found(results):
+    rng = np.random.default_rng(41)
+    sound = (results / MANIFEST).read_bytes()
+    for _ in range(10):
+        flip(results / MANIFEST, rng)
+        assert found(results)
+        (results / MANIFEST).write_bytes(sound)
+    timing = files(results, "timings/**/*.json")[0]
+    record = json.loads(timing.read_text())
+    timing.write_text(json.dumps(record | {"sha256": "0" * 64}))
+    assert list(found(results)) == [str(timing.relative_to(results))]
+    timing.write_text("{")
+    assert found(results)[str(timing.relative_to(results))] == "is damaged"
+
+
+def test_what_was_done_to_a_piece_is_named(results):
+    first, second, third, fourth, fifth = files(results, "pieces/**/*.zip")[:5]
+    names = [str(p.relative_to(results)) for p in (first, second, third, fourth, fifth)]
+    first.write_bytes(first.read_bytes()[:-100])
+    swapped = second.read_bytes()
+    second.write_bytes(third.read_bytes())
+    third.write_bytes(swapped)
+    fourth.unlink()
+    fifth.write_bytes(b"")
+    assert found(results) == {
+        names[0]: "is cut short or damaged: the end of the zip file is missing",
+        names[1]: f"holds what belongs to {names[2]}",
+        names[2]: f"holds what belongs to {names[1]}",
+        names[3]: "is missing",
+        names[4]: "is empty",
+    }
+
+
+def age(path):
+    """Rewrite a piece as another schema version would have it."""
+    with zipfile.ZipFile(path) as archive:
+        content = {name: archive.read(name) for name in archive.namelist()}
+    content["zarr.json"] = content["zarr.json"].replace(
+        b'"schema_version": 1', b'"schema_version": 0'
+    )
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in content.items():
+            archive.writestr(name, data)
+
+
+def test_pieces_without_a_record_are_checked_by_what_they_say(results):
+    (results / MANIFEST).unlink()
+    shutil.rmtree(results / "timings")
+    first, second, third, fourth = files(results, "pieces/**/*.zip")[:4]
+    age(first)
+    second.write_bytes(files(results, "pieces/**/*.zip")[-1].read_bytes())
+    flip(third, np.random.default_rng(3))
+    said = found(results)
+    assert set(said) == {str(path.relative_to(results)) for path in (first, second, third)}
+    assert "schema version 0" in said[str(first.relative_to(results))]
+    assert "holds a piece of chen2010_mixture/eq/2/iid" in said[str(second.relative_to(results))]
+    assert fourth.exists()
+
+
+@pytest.mark.parametrize("recorded", [True, False], ids=["manifest", "without"])
+def test_a_missing_chunk_is_named(results, recorded):
+    if not recorded:
+        (results / MANIFEST).unlink()
+    chunk = files(results, "curves.zarr/mmd/c*")[0]
+    chunk.unlink()
+    assert found(results) == {str(chunk.relative_to(results)): "is missing"}
+    (results / "curves.zarr" / "mmd" / "zarr.json").unlink()
+    assert found(results)["curves.zarr/mmd/zarr.json"] == "is missing"
+
+
+def test_a_store_alone_can_be_checked(results, tmp_path):
+    alone = shutil.copytree(results / "curves.zarr", tmp_path / "alone.zarr")
+    assert check(alone).faults == () and check(alone).files > 20
+    next((alone / "weights").glob("c*")).write_bytes(b"nothing")
+    assert [fault.path.startswith("alone.zarr/weights/c") for fault in check(alone).faults] == [
+        True
+    ]
+
+
+def test_a_chunk_that_the_run_did_not_write_is_named(results):
+    (results / "curves.zarr" / "mmd" / "c.9.9.9.9.9.9").write_bytes(b"foreign")
+    (results / "figures" / "my-own.svg").write_text("<svg></svg>")
+    assert found(results) == {"curves.zarr/mmd/c.9.9.9.9.9.9": "was not written by the run"}
+
+
+def test_results_of_another_schema_are_told_and_kept(results, capsys):
+    group = zarr.open_group(results / "curves.zarr")
+    group.attrs["schema_version"] = 0
+    (results / MANIFEST).unlink()
+    write_manifest(results)
+    assert "schema version 0, this bqlib reads version 1" in found(results)["curves.zarr"]
+    assert main(["check", str(results)]) == 1
+    assert "use the bqlib that wrote it" in capsys.readouterr().out
+    main(["retry", "--damaged", str(results)])
+    assert (results / "curves.zarr" / "zarr.json").exists()
+
+
+def test_what_is_deleted_is_made_anew(results):
+    piece, other = files(results, "pieces/**/*.zip")[:2]
+    delete(results, ["timings/" + timing_of(piece.relative_to(results / "pieces"))])
+    gone = [piece, results / "curves.zarr" / "zarr.json", results / MANIFEST]
+    assert not any(path.exists() for path in gone) and other.exists()
+    assert (results / "report.html").exists()
+    # What is there now has no record of the piece, and is no fault.
+    assert found(results) == {"curves.zarr/zarr.json": "is missing"}
+
+
+def test_one_command_mends_a_truncated_piece(made, results, capsys):
+    experiment, _ = made
+    piece = files(results, "pieces/**/*.zip")[0]
+    piece.write_bytes(piece.read_bytes()[:200])
+    with pytest.raises(store.SchemaError) as caught:
+        store.gather(experiment, results / "pieces", results / "curves.zarr")
+    command = f"bqlib retry --damaged {results}"
+    assert str(piece) in str(caught.value) and command in str(caught.value)
+    assert main(["check", str(results)]) == 1
+    said = capsys.readouterr().out
+    assert str(piece) in said and command in said
+    assert main(command.split()[1:]) == 0 and not piece.exists()
+    write_pieces(experiment, results)
+    store.gather(experiment, results / "pieces", results / "curves.zarr")
+    write_manifest(results)
+    assert main(["check", str(results)]) == 0
+
+
+def test_files_of_another_sweep_are_known(made, results, tmp_path, request):
+    experiment, _ = made
+    assert outdated(results, experiment) == []
+    shelf = request.config.rootpath / "config" / "targets"
+    (tmp_path / "sweep.yaml").write_text(SWEEP.replace("size: 50", "size: 51"))
+    changed = outdated(results, load(tmp_path / "sweep.yaml", shelf))
+    assert len(changed) == 9 and changed[-1] == "curves.zarr/zarr.json"
+    (tmp_path / "sweep.yaml").write_text(SWEEP.replace("[0.5, 2]", "[0.5]"))
+    assert outdated(results, load(tmp_path / "sweep.yaml", shelf)) == ["curves.zarr/zarr.json"]
+    sweep = ["--sweep", str(tmp_path / "sweep.yaml"), "--shelf", str(shelf)]
+    assert main(["retry", *sweep, str(results)]) == 0
+    assert len(files(results, "pieces/**/*.zip")) == 8
+
+
+def test_results_that_are_not_there(tmp_path, capsys):
+    with pytest.raises(FileNotFoundError, match="no results at"):
+        check(tmp_path)
+    assert main(["check", str(tmp_path / "nope")]) == 2
+    assert "no such folder" in capsys.readouterr().err
