@@ -1,7 +1,7 @@
 # `make run` and `make test` are all that a fresh clone needs; each sets up .venv first.
 
 .DEFAULT_GOAL := help
-.PHONY: run paper resume test lint setup lock clean help
+.PHONY: run paper resume test lint docs setup lock clean help
 
 CONFIG ?= config/config.yaml
 PROFILE ?= profiles/local
@@ -35,6 +35,11 @@ lint: setup ## check style and the workflow, change nothing
 	@$(IN_VENV) python -m snakefmt --check Snakefile workflow
 	@$(SNAKEMAKE) --lint
 
+docs: setup ## build the documentation; ARGS="-b linkcheck" tries links to elsewhere
+	@rm -rf docs/_api
+	@$(IN_VENV) exec python -m sphinx -W --keep-going -n -q -j auto docs docs/_build $(ARGS)
+	@echo "The documentation is in docs/_build/index.html"
+
 setup: ## only set up .venv from requirements.lock
 	@sh tools/setup.sh
 
@@ -43,11 +48,11 @@ lock: ## write requirements.lock from pyproject.toml; ARGS=--upgrade takes newer
 
 clean: ## remove .venv and caches; results stay
 	rm -f .venv/ready
-	rm -rf .venv .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv docs/_api docs/_build .pytest_cache .ruff_cache .hypothesis
 	find bqlib tests tools workflow benchmarks docs -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 help: ## list these commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1@\2/p' Makefile | awk -F@ '{ printf "%-14s%s\n", $$1, $$2 }'
 	@echo
-	@echo '  CONFIG=$(CONFIG)  PROFILE=$(PROFILE)  ARGS="..." is passed on to snakemake or pytest'
+	@echo '  CONFIG=$(CONFIG)  PROFILE=$(PROFILE)  ARGS="..." is passed on to snakemake, pytest or sphinx'
 	@echo '  PYTHON=python3.12 sets up .venv with that Python; without it, with python3'

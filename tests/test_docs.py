@@ -1,20 +1,39 @@
 """Every Python block of the README and of docs/ runs, in order, in a folder of its own.
 
 A block that runs only on a cluster or by hand has the comment `<!-- not run: reason -->` above it.
+The tutorial's blocks, its commands as well, run as they stand in a copy of the project.
 """
 
+import os
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from checkout import Checkout, jobs
 from synthetic_sweep import power_curves, sweep
 
+import bqlib
 from bqlib import store
 
 ROOT = Path(__file__).parent.parent
 PAPER_RATES = {"iid": 0.5, "herding": 0.92, "sbq": 1.5}
+TUTORIAL = ROOT / "docs" / "tutorial.md"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"(<!-- not run: .+? -->\s*)?^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(
+    r"(<!-- not run: .+? -->\s*)?^```(python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL
+)
+
+
+def blocks(page):
+    """Language, code and line of each block that is to be run."""
+    text = page.read_text(encoding="utf-8")
+    for found in BLOCK.finditer(text):
+        skipped, language, code = found.groups()
+        if not skipped:
+            yield language, code, text[: found.start(3)].count("\n")
 
 
 def results(path):
@@ -23,17 +42,52 @@ def results(path):
     return sweep(curves, lengthscales=(0.25, 0.5, 1.0))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [p for p in PAGES if p != TUTORIAL], ids=lambda page: page.name)
 def test_python_blocks_run(page, tmp_path, monkeypatch, capsys):
-    text = page.read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(store, "open_results", results)
     monkeypatch.setenv("MPLBACKEND", "Agg")
     names = {}
-    for skipped, code in BLOCK.findall(text):
-        if not skipped:
-            line = text[: text.index(code)].count("\n")
+    for language, code, line in blocks(page):
+        if language == "python":
             exec(compile("\n" * line + code, page, "exec"), names)
+
+
+def test_a_newcomer_who_follows_the_tutorial_has_their_own_target_in_a_figure(tmp_path):
+    folder = Checkout(tmp_path / "bqlib").folder
+    shutil.copy(ROOT / "Makefile", folder)
+    shutil.copytree(ROOT / "tools", folder / "tools")
+    # Set-up is done already: .venv leads to this interpreter.
+    (folder / "tools" / "setup.sh").write_text("")
+    activate = folder / ".venv" / "bin" / "activate"
+    activate.parent.mkdir(parents=True)
+    activate.write_text(f"PATH='{Path(sys.executable).parent}':$PATH\n")
+    pasted = {"sh": "{}", "python": "python <<'PASTED'\n{}PASTED"}
+    lines = ["set -e", *(pasted[kind].format(code) for kind, code, _ in blocks(TUTORIAL))]
+    script = tmp_path / "script"
+    script.write_text("\n".join(lines))
+    ran = subprocess.run(
+        ["bash", script],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(folder), "MPLBACKEND": "Agg"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=300,
+    )
+    assert ran.returncode == 0, ran.stdout
+    said = re.search("```text\n(.*?)```", TUTORIAL.read_text(encoding="utf-8"), re.DOTALL)[1]
+    assert said in ran.stdout
+    assert "20 of 20 trials done, 0 failed" in ran.stdout
+    assert jobs(ran.stdout.split("results are in results/islands")[-1])["piece"] == 1
+    for drawn in ("results/islands/figures/mmd.png", "islands.png"):
+        assert (folder / drawn).read_bytes().startswith(b"\x89PNG")
+
+
+def test_every_public_name_is_in_the_reference():
+    listed = (ROOT / "docs" / "api.md").read_text(encoding="utf-8").split()
+    assert {f"bqlib.{name}" for name in bqlib.__all__} <= set(listed)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
