@@ -123,10 +123,10 @@ def test_the_quick_sweep_is_small():
     assert len(sweep.cells()) * sweep.seeds * sweep.n * sweep.candidates.size <= 1e6
 
 
-@pytest.mark.parametrize("n", range(3))
+@pytest.mark.parametrize("n", range(4))
 def test_the_sweeps_of_the_readme_load(tmp_path, n):
     blocks = re.findall(r"```yaml\n(.*?)```", (CONFIG / "README.md").read_text(), flags=re.DOTALL)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     (tmp_path / "sweep.yaml").write_text(blocks[n])
     sweep = load(tmp_path / "sweep.yaml", CONFIG / "targets")
     for cell in sweep.cells():
