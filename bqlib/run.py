@@ -31,6 +31,7 @@ SOCKET = "BQLIB_RUN"  # path of the run's socket
 SWEEP = "BQLIB_SWEEP"  # sweep file, folder of shipped targets, site file and results, as JSON
 KEPT = ".trials"  # folder among the results, see bqlib.server.Kept
 SOME_FAILED = 3  # exit code of a run that is complete but for failed trials
+INTERRUPTED = 128 + signal.SIGINT  # exit code, as in a shell
 
 
 class RunError(RuntimeError):
@@ -43,7 +44,7 @@ class RunEndedError(RunError):
 
 # A run's process, as Snakemake holds it: a Popen, or None where each job does its own work; the
 # folder of its socket; the folder of results; the lock file that keeps other runs off these; and
-# an Event, set when the process is told to end.
+# an Event, set when the run is told to end.
 Session = namedtuple("Session", "process folder results lock stopping")
 
 
@@ -144,6 +145,13 @@ def _watch_process(session):
         os.kill(os.getpid(), signal.SIGTERM)
 
 
+def interrupt(session):
+    """Tell the run to end, and do not wait for it: jobs that wait for its process end at once."""
+    session.stopping.set()
+    if session.process:
+        session.process.terminate()
+
+
 def stop(session, complete=False):
     """End the run's process and its cluster; return when they are gone.
 
@@ -156,10 +164,13 @@ def stop(session, complete=False):
     Returns
     -------
     str
-        Why the process had ended before this, or an empty text.
+        Why the run had ended before this, or an empty text.
     """
+    told = session.stopping.is_set()
     session.stopping.set()
     reason = _end(session) if session.process else ""
+    if told:
+        reason = "interrupted"
     if complete:
         shutil.rmtree(session.results / KEPT, ignore_errors=True)
     shutil.rmtree(session.folder, ignore_errors=True)
@@ -179,10 +190,10 @@ def _end(session):
         process.wait()
     if process.returncode < 0:
         _cancel_jobs(session.results)
-    if not ended_early:
-        return ""
     with contextlib.suppress(OSError):
         return Path(session.folder, "reason").read_text(encoding="utf-8")
+    if not ended_early:
+        return ""
     if process.returncode < 0:
         return f"the run's process was killed (signal {-process.returncode})"
     return f"the run's process ended by itself; see {session.results}/logs/run.log"
@@ -264,7 +275,8 @@ def _ask(request, threads, memory):
 
         return answer_here(*json.loads(os.environ[SWEEP]), request, threads, memory)
     head, data = b"", b""
-    with contextlib.suppress(ConnectionError), socket.socket(socket.AF_UNIX) as connection:
+    gone = (ConnectionError, FileNotFoundError)
+    with contextlib.suppress(*gone), socket.socket(socket.AF_UNIX) as connection:
         connection.connect(place)
         connection.sendall(json.dumps(request).encode() + b"\n")
         with connection.makefile("rb") as answer:
@@ -347,8 +359,12 @@ def _known_to_snakemake(path):
 
 @contextlib.contextmanager
 def logged(path):
-    """Send what a job prints to its log, and show only one line of an error on the terminal."""
+    """Send what a job prints to its log, and show only one line of an error on the terminal.
+
+    From here on Ctrl-C ends the job, without a word: Snakemake's process tells of it.
+    """
     terminal = sys.stderr
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with (
         open(path, "w", encoding="utf-8") as log,
         contextlib.redirect_stdout(log),
@@ -356,8 +372,12 @@ def logged(path):
     ):
         try:
             yield
+        except KeyboardInterrupt:
+            raise SystemExit(INTERRUPTED) from None
         except Exception as error:
             traceback.print_exc(file=log)
             if not isinstance(error, RunEndedError):
                 print(f"[bqlib] {type(error).__name__}: {error}", file=terminal, flush=True)
             raise SystemExit(1) from None
+        finally:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -299,22 +299,31 @@ def _watch_parent(loop, run, parent):
     os.killpg(0, signal.SIGKILL)
 
 
-def main(*arguments):
-    """Serve; leave the reason beside the socket, and 1, where that ends by an error."""
-    place, parent = arguments[-2:]
+async def _serve_and_tell(*arguments):
+    """Serve; leave the reason beside the socket, and return 1, where that ends by an error.
+
+    Jobs hear of the end when the loop ends, so whoever asks for the reason afterwards finds it.
+    """
     try:
-        asyncio.run(serve(*arguments))
+        await serve(*arguments)
     except Exception as error:
         traceback.print_exc()
         expected = isinstance(error, ClusterError | OtherCodeError)
         reason = str(error) if expected else f"{type(error).__name__}: {error}"
         with contextlib.suppress(OSError):
-            Path(place).with_name("reason").write_text(reason, encoding="utf-8")
+            Path(arguments[-2]).with_name("reason").write_text(reason, encoding="utf-8")
         return 1
+    return 0
+
+
+def main(*arguments):
+    """Serve as a process of its own; its exit code."""
+    place, parent = arguments[-2:]
+    try:
+        return asyncio.run(_serve_and_tell(*arguments))
     finally:
         if os.getppid() != int(parent):  # nobody else is left to do it
             shutil.rmtree(os.path.dirname(place), ignore_errors=True)
-    return 0
 
 
 if __name__ == "__main__":

@@ -55,6 +55,7 @@ class Checkout:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            process_group=0,  # which can be interrupted without the tests
         )
 
     def run(self, *arguments, **environment):

@@ -69,3 +69,26 @@ def test_jobs_of_a_killed_process_are_cancelled(tmp_path):
         "cancelled-1",
         "cancelled-3",
     ]
+
+
+def test_an_interrupted_run_is_told_as_one(started):
+    run.interrupt(started)
+    assert started.process.wait(timeout=30) == 0
+    assert run.stop(started) == "interrupted"
+
+
+@pytest.mark.parametrize("error, code", [(KeyboardInterrupt, run.INTERRUPTED), (ValueError, 1)])
+def test_an_interrupted_job_ends_without_a_word(tmp_path, capsys, error, code):
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with pytest.raises(SystemExit) as ended, run.logged(tmp_path / "log"):
+            if error is KeyboardInterrupt:
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(5)
+            raise ValueError("wrong")
+        assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert ended.value.code == code
+    said = "" if error is KeyboardInterrupt else "[bqlib] ValueError: wrong\n"
+    assert capsys.readouterr().err == said

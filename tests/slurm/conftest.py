@@ -1,8 +1,15 @@
-"""One Slurm for all tests of this folder; without it they are skipped, and say so."""
+"""One Slurm for all tests of this folder; without it they are skipped, and say so.
+
+Where the environment variable NEEDS_SLURM is set, they fail instead.
+"""
+
+import os
+import signal
+from contextlib import suppress
 
 import batch_system
 import pytest
-from checkout import Checkout
+from checkout import Checkout, processes_of
 
 
 class Sweep(Checkout):
@@ -22,7 +29,7 @@ class Sweep(Checkout):
 def slurm(tmp_path_factory):
     why = batch_system.missing()
     if why:
-        pytest.skip(why)
+        (pytest.fail if "NEEDS_SLURM" in os.environ else pytest.skip)(why)
     slurm = batch_system.Slurm(tmp_path_factory.mktemp("slurm"))
     try:
         slurm.up()
@@ -34,5 +41,10 @@ def slurm(tmp_path_factory):
 @pytest.fixture
 def sweep(slurm, tmp_path):
     slurm.up()
-    yield Sweep(tmp_path / "a checkout")
+    sweep = Sweep(tmp_path / "a checkout")
+    yield sweep
+    # What a test that failed has left.
     slurm.call("scancel", "--user=0")
+    for pid in processes_of(sweep.folder):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)

@@ -54,9 +54,7 @@ def running(sweep):
     wait(lambda: len(sweep.pieces()) >= 2, sweep.process)
     sweep.kept = set(sweep.pieces())
     assert len(sweep.kept) < 10
-    yield sweep
-    if sweep.process.poll() is None:
-        sweep.process.kill()
+    return sweep
 
 
 def wait(ready, process=None, seconds=SECONDS):
@@ -184,6 +182,19 @@ def test_a_killed_snakemake_leaves_nothing_and_can_be_resumed(running, expected,
     check_end(running, expected, slurm, resumed=running.resume())
 
 
+def test_an_interrupt_is_told_as_one_and_the_same_command_goes_on(running, expected, slurm):
+    os.killpg(running.process.pid, signal.SIGINT)  # as Ctrl-C does
+    output, _ = running.process.communicate(timeout=SECONDS)
+    assert running.process.returncode == 128 + signal.SIGINT
+    _, noise = output.split("[bqlib] interrupted: ending what runs\n")
+    stopped, kept = [line for line in noise.splitlines() if line]
+    assert stopped == "[bqlib] stopped: interrupted", output
+    assert kept.endswith("to go on, give the same command again"), output
+    assert "Traceback" not in output and "Error" not in output
+    check_nothing_left(running, slurm)
+    check_end(running, expected, slurm, resumed=running.run("--until", "gather"))
+
+
 def test_trials_that_kill_their_worker_fail_and_the_rest_completes(sweep, slurm):
     deadly = """if seed == 1 and spec.cell.algorithm == "iid":
         os.kill(os.getpid(), 9)
@@ -196,7 +207,7 @@ def test_trials_that_kill_their_worker_fail_and_the_rest_completes(sweep, slurm)
     assert ran.returncode == 3, ran.output
     last = ran.output.splitlines()[-4:]
     assert re.search("results are in results/small", last[0]), ran.output
-    assert "2 of 4 trials failed" in last[1] and "python -m bqlib retry results/small" in last[3]
+    assert "2 of 4 trials failed" in last[1] and "bqlib retry results/small" in last[3]
     failed = {
         path.parent.name: re.search('"1": "(.*)"', path.read_text())[1]
         for path in (sweep.results / "timings").rglob("seeds-1-1.json")

@@ -1,17 +1,19 @@
-"""Whole sweeps on Slurm, by each profile."""
+"""Whole sweeps on Slurm, by each profile; and what is wrong with a site is said at once."""
 
+import encodings.idna  # noqa: F401  (which another user may be unable to load)
 import os
 import re
+import shutil
+import signal
 import socket
 import ssl
-import subprocess
-import sys
+import stat
 import time
-from contextlib import suppress
-from importlib.util import find_spec
+from contextlib import contextmanager, suppress
 
 import psutil
 import pytest
+from batch_system import SITE
 from checkout import Checkout, jobs, processes_of
 
 import bqlib
@@ -32,20 +34,28 @@ def use_quick(checkout):
     checkout.results = checkout.folder / "results" / "quick"
 
 
+def check_complete(sweep, expected, slurm, output):
+    assert "[bqlib] results are in results/quick" in output.splitlines()[-3], output
+    assert sweep.pieces() == expected
+    assert (bqlib.open_results(sweep.results).status == 1).all()
+    assert (sweep.results / "figures" / "mmd.svg").stat().st_size > 0
+    assert not (sweep.results / ".private").exists() and not (sweep.results / ".trials").exists()
+    check_nothing_left(sweep, slurm)
+
+
+def check_nothing_left(sweep, slurm):
+    assert not slurm.queue() and not processes_of(sweep.folder)
+
+
 def test_a_sweep_on_a_cluster_of_jobs(sweep, expected, slurm):
     use_quick(sweep)
     process = sweep.start()
     wait_for_workers(sweep, process)
-    check_what_listens(sweep)
+    check_another_user_is_refused(sweep)
     output, _ = process.communicate(timeout=600)
     assert process.returncode == 0, output
-    assert output.splitlines()[-3].endswith("[bqlib] results are in results/quick"), output
-    assert "Dask: 3 workers, dashboard http://127.0.0.1:" in output or "Dask: 1 workers" in output
-    assert sweep.pieces() == expected
-    assert (bqlib.open_results(sweep.results).status == 1).all()
-    assert (sweep.results / "figures" / "mmd.svg").stat().st_size > 0
-    assert not slurm.queue() and not processes_of(sweep.folder)
-    assert not (sweep.results / ".private").exists() and not (sweep.results / ".trials").exists()
+    assert re.search(r"Dask: \d workers, dashboard http://127\.0\.0\.1:", output)
+    check_complete(sweep, expected, slurm, output)
 
 
 def wait_for_workers(sweep, process):
@@ -66,10 +76,8 @@ def examine(sweep, look):
     return found
 
 
-def check_what_listens(sweep):
-    """Off loopback there is nothing that takes a client without a certificate."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+def check_another_user_is_refused(sweep):
+    """Off loopback nothing takes a client without a certificate, and none can be read."""
     open_ports = {
         connection.laddr
         for connections in examine(sweep, lambda process: process.net_connections("tcp"))
@@ -77,34 +85,83 @@ def check_what_listens(sweep):
         if connection.status == "LISTEN" and not connection.laddr.ip.startswith("127.")
     }
     assert open_ports
-    for address in open_ports:
-        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address.ip, address.ip)
-        connection = socket.create_connection((host, address.port))
-        with (
-            pytest.raises(ssl.SSLError, match="certificate required"),
-            context.wrap_socket(connection) as stranger,
-        ):
-            stranger.recv(1)
+    private = sweep.results / ".private"
+    assert stat.S_IMODE(private.stat().st_mode) == 0o700
+    for folder in sweep.folder.parents[:3]:  # those of pytest
+        folder.chmod(0o755)
+    with another_user():
+        assert sweep.sweep.read_bytes()
+        with pytest.raises(PermissionError):
+            (private / "key.pem").read_bytes()
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        for address in open_ports:
+            host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address.ip, address.ip)
+            connection = socket.create_connection((host, address.port))
+            with (
+                pytest.raises(ssl.SSLError, match="certificate required"),
+                context.wrap_socket(connection) as stranger,
+            ):
+                stranger.recv(1)
 
 
-@pytest.mark.skipif(
-    find_spec("snakemake_executor_plugin_slurm") is None, reason="needs pip install bqlib[batch]"
-)
-def test_a_sweep_of_single_jobs(sweep, expected, slurm):
+@contextmanager
+def another_user():
+    groups = os.getgroups()
+    os.setgroups([]), os.setegid(65534), os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0), os.setegid(0), os.setgroups(groups)
+
+
+@pytest.fixture
+def single_jobs(sweep, slurm):
+    """A sweep by profiles/batch, without accounting and on nodes of four processors."""
     assert slurm.owns_default, "a Slurm of this machine's own is in the way"
     use_quick(sweep)
     sweep.profile = "profiles/batch"
-    # Without accounting, and on nodes of four processors.
     sweep.edit("profiles/batch/config.yaml", "# slurm-status-command", "slurm-status-command")
     sweep.edit("profiles/batch/config.yaml", "jobs: 100", "jobs: 6\nslurm-no-account: true")
     sweep.edit("profiles/batch/config.yaml", "piece=4", "piece=2")
+    sweep.edit("profiles/batch/config.yaml", "study=4", "study=2")
     sweep.edit("profiles/batch/config.yaml", "mem_mb=4000", "mem_mb=1500")
     sweep.edit("profiles/batch/config.yaml", "second: 0.2", "second: 1")
-    ran = sweep.run("--until", "gather", "--slurm-init-seconds-before-status-checks", "5")
-    assert ran.returncode == 0, ran.output
-    assert jobs(ran.output)["piece"] == 16
-    assert sweep.pieces() == expected
-    assert not processes_of(sweep.folder)
+    return sweep
+
+
+SOON = ("--slurm-init-seconds-before-status-checks", "5")
+
+
+def test_a_sweep_of_single_jobs(single_jobs, expected, slurm):
+    process = single_jobs.start(*SOON)
+    while not slurm.running():
+        assert process.poll() is None, process.communicate()[0]
+        time.sleep(0.1)
+    slurm.call("scancel", min(slurm.running()))
+    output, _ = process.communicate(timeout=600)
+    assert process.returncode == 0, output
+    assert jobs(output)["piece"] == 16
+    check_complete(single_jobs, expected, slurm, output)
+
+
+def test_an_interrupt_cancels_single_jobs(single_jobs, slurm):
+    process = single_jobs.start(*SOON)
+    while len(slurm.queue()) < 6:
+        assert process.poll() is None, process.communicate()[0]
+        time.sleep(0.1)
+    time.sleep(5)
+    os.killpg(process.pid, signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGINT
+    _, noise = output.split("[bqlib] interrupted: ending what runs\n")
+    assert noise.splitlines()[0] == "[bqlib] stopped: interrupted", output
+    assert "Traceback" not in output
+    print(output)
+    end = time.monotonic() + 20
+    while slurm.queue() or processes_of(single_jobs.folder):
+        assert time.monotonic() < end
+        time.sleep(0.2)
 
 
 def test_two_runs_in_two_folders_work_side_by_side(sweep, slurm, tmp_path):
@@ -127,65 +184,84 @@ def test_a_second_run_on_the_same_results_is_refused(sweep, slurm, tmp_path):
     refused = other.run("--until", "gather")
     assert refused.returncode == 1
     assert "another run works on results/small (process" in refused.output.splitlines()[-1]
+    from_the_same_folder = sweep.run("--until", "gather")
+    assert from_the_same_folder.returncode == 1
+    assert "Directory cannot be locked" in from_the_same_folder.output
     output, _ = first.communicate(timeout=300)
     assert first.returncode == 0, output
     assert len(sweep.pieces()) == 4
 
 
-SLOWLY = "time.sleep(5)\n    target, kernel = spec.build()"
+SLOWLY = "time.sleep(8)\n    target, kernel = spec.build()"
 
 
-@pytest.mark.parametrize(
-    "change, said",
-    [
-        ("queue: nosuch", "slurm did not take a job: sbatch: error: .*invalid partition"),
-        ("account: '--nosuch'", "slurm did not take a job"),
-        ("prologue: [exit 7]", "all jobs ended before their workers had connected"),
-        ("interface: nosuch0", "interface nosuch0|nosuch0"),
-        ("directives: ['--begin=now+1hour']\nwait: 0.2", r"no Dask worker for 0.2 minutes"),
-    ],
-)
-def test_what_is_wrong_with_the_site_is_said_within_a_minute(sweep, slurm, change, said):
-    base = [line for line in SITE_LINES if line.split(":")[0] not in change]
-    sweep.site("\n".join([*base, change]))
+def check_said(sweep, slurm, said, **environment):
+    """The run ends by itself, within a minute where the machine has no other work, and says why."""
     start = time.monotonic()
-    ran = sweep.run("--until", "gather")
+    ran = sweep.run("--until", "gather", **environment)
     seconds = time.monotonic() - start
     assert ran.returncode == 1
     stopped = ran.output.splitlines()[-2]
     assert "[bqlib] stopped: " in stopped and re.search(said, stopped), ran.output
     assert seconds < 60 * max(1, os.getloadavg()[0] / os.cpu_count())
-    assert not slurm.queue() and not processes_of(sweep.folder)
+    assert not sweep.pieces()
+    check_nothing_left(sweep, slurm)
 
 
-SITE_LINES = ["system: slurm", "workers: 3", "memory: 1GiB"]
+def set_site(sweep, *lines):
+    """The site file of these tests, with `lines` in the place of its own with the same key."""
+    keys = {line.partition(":")[0] for line in lines}
+    kept = [line for line in SITE.strip().splitlines() if line.partition(":")[0] not in keys]
+    sweep.site("\n".join([*kept, *lines]))
 
 
-def test_workers_with_another_numpy_are_refused(sweep, slurm, tmp_path):
-    other = tmp_path / "other" / "numpy-9.9.9.dist-info"
-    other.mkdir(parents=True)
-    (other / "METADATA").write_text("Name: numpy\nVersion: 9.9.9\n")
-    line = f"export PYTHONPATH={other.parent}:$PYTHONPATH"
-    sweep.site("\n".join([*SITE_LINES, f"prologue: ['{line}']"]))
-    ran = sweep.run("--until", "gather")
-    assert ran.returncode == 1
-    assert "runs numpy 9.9.9 and not " in ran.output.splitlines()[-2], ran.output
-    assert not slurm.queue() and not sweep.pieces()
+@pytest.mark.parametrize(
+    "lines, said",
+    [
+        (["queue: nosuch"], "slurm did not take a job: sbatch: error: .*invalid partition"),
+        (["directives: ['--nosuch']"], "slurm did not take a job: sbatch: unrecognized option"),
+        (["prologue: [exit 7]"], "all jobs ended before their workers had connected"),
+        (["interface: nosuch0"], "nosuch0"),
+        (["directives: ['--begin=now+1hour']", "wait: 0.2"], "no Dask worker for 0.2 minutes"),
+        # Code of another state than the login node's, which has read its own by then.
+        (
+            ["prologue: [sed -i s/pool_rng/rng_of_pool/g bqlib/trial.py]"],
+            "the worker on .* runs other code",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_site_is_said(sweep, slurm, lines, said):
+    set_site(sweep, *lines)
+    check_said(sweep, slurm, said)
 
 
-def test_a_missing_scheduler_file_is_said(sweep):
-    ran = sweep.run("--until", "gather", DASK_SCHEDULER_FILE="nowhere.json")
-    assert ran.returncode == 1
-    stopped = "stopped: the scheduler file nowhere.json does not exist: start the scheduler first"
-    assert stopped in ran.output.splitlines()[-2], ran.output
+@pytest.mark.parametrize("package", ["bqlib", "numpy"])
+def test_workers_with_another_version_are_refused(sweep, slurm, tmp_path, package):
+    metadata = tmp_path / "other" / f"{package}-9.9.9.dist-info" / "METADATA"
+    metadata.parent.mkdir(parents=True)
+    metadata.write_text(f"Name: {package}\nVersion: 9.9.9\n")
+    set_site(sweep, f"prologue: ['export PYTHONPATH={tmp_path}/other:$PYTHONPATH']")
+    check_said(sweep, slurm, f"runs {package} 9.9.9 and not .*: make them equal")
 
 
-def test_a_missing_sbatch_is_said(sweep, tmp_path):
+@pytest.mark.parametrize(
+    "address, said",
+    [
+        (None, "the scheduler file scheduler.json does not exist: start the scheduler first"),
+        ("tls://127.0.0.1:9", "no Dask scheduler answers at tls://127.0.0.1:9"),
+        ("tcp://127.0.0.1:9", "no Dask scheduler answers at tcp://127.0.0.1:9"),
+    ],
+)
+def test_a_missing_or_stale_scheduler_file_is_said(sweep, slurm, address, said):
+    if address:
+        (sweep.folder / "scheduler.json").write_text(f'{{"address": "{address}"}}')
+    check_said(sweep, slurm, said, DASK_SCHEDULER_FILE="scheduler.json")
+
+
+def test_a_missing_sbatch_is_said(sweep, slurm, tmp_path):
     programs = tmp_path / "programs"
     programs.mkdir()
-    for name in ("bash", "sh", "python", "git"):
-        found = subprocess.run(["which", name], capture_output=True, text=True).stdout.strip()
-        (programs / name).symlink_to(sys.executable if name == "python" else found)
-    ran = sweep.run("--until", "gather", PATH=str(programs))
-    assert ran.returncode == 1
-    assert "sbatch was not found: run this on a machine that may submit" in ran.output
+    for name in ("bash", "sh", "which"):
+        (programs / name).symlink_to(shutil.which(name))
+    said = "sbatch was not found: run this on a machine that may submit"
+    check_said(sweep, slurm, said, PATH=str(programs))

@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import signal
 import sys
 from pathlib import Path
 
@@ -16,6 +17,21 @@ if sys.executable != shlex.quote(sys.executable):
     folders = [os.path.dirname(sys.executable), *os.get_exec_path()]
     os.environ.update(PATH=os.pathsep.join(folders))
     sys.executable = "python"
+
+
+def interrupt(number, frame):
+    """End on Ctrl-C, which all jobs hear as well, without a traceback of each."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one must not break into the end
+    say("interrupted: ending what runs")
+    logger.setLevel("CRITICAL")
+    if "session" in globals():
+        run.interrupt(session)
+    raise SystemExit(run.INTERRUPTED)
+
+
+signal.signal(signal.SIGINT, interrupt)
+# Jobs are deaf to it until they can end without a traceback, see bqlib.run.logged.
+shell.prefix("set -euo pipefail; trap '' INT; ")
 
 PROJECT = Path(str(workflow.current_basedir)).parent.parent
 SHELF = PROJECT / "config" / "targets"
@@ -87,9 +103,11 @@ def end_run(error=False):
     """Stop the run's process, and say in the last lines how it went and what to do next."""
     reason = run.stop(session, complete=not error) if "session" in globals() else ""
     failed = timings.failed_trials(RESULTS, PIECES)
+    interrupted = reason == "interrupted"
     if error:
         say(f"stopped: {reason or 'a job failed, see above'}")
-        say(f"finished pieces are kept in {RESULTS}: once the cause is mended, run it again")
+        when = "to go on" if interrupted else "once the cause is mended"
+        say(f"finished pieces are kept in {RESULTS}: {when}, give the same command again")
     else:
         say(f"results are in {RESULTS}; read report.html first")
     if failed:
@@ -98,7 +116,7 @@ def end_run(error=False):
         say(f"the first is {name.rpartition('/')[0]}, seed {seed}: {why}")
         say(f"to try them again: bqlib retry {RESULTS}, then the same command again")
     if error or failed:
-        raise SystemExit(1 if error else run.SOME_FAILED)
+        raise SystemExit(run.INTERRUPTED if interrupted else 1 if error else run.SOME_FAILED)
 
 
 def say(text):
