@@ -7,17 +7,49 @@ from bqlib import registry
 from bqlib.fingerprint import _read, fingerprint
 
 MODULES = {
-    "__init__": "",
+    "__init__": """
+        from importlib import import_module
+
+        def __getattr__(name):
+            return getattr(import_module("sample.late"), name)
+    """,
+    "late": "def lazy(x): return x",
+    "starred": "def starred(x): return x",
+    "inner.__init__": "from .deep import near",
+    "inner.deep": """
+        def near(x):
+            return x
+
+        def far(x):
+            return x + LIST[0]
+
+        LIST = [1]
+        LIST.append(2)
+        LIST[0] += 3
+
+        if __name__ == "__main__":
+            LIST = []
+    """,
     "rules": """
         import math
-        from sample import tools
+        import sample.inner.deep
+        from sample import lazy, tools
+        from sample.starred import *
+        from .inner import near
         from sample.tools import TABLE, half as halved
         PLACES = {"other": "sample.other:thing"}
         SCALE = 2.0
+        try:
+            import no_such_module
+        except ImportError:
+            THERE = 0
 
         def rule(x):
             '''A docstring.'''
-            return halved(x) * tools.double(x) * SCALE * math.pi * len(TABLE.keys())
+            return (
+                halved(x) * tools.double(x) * SCALE * math.pi * len(TABLE.keys())
+                + near(x) + sample.inner.deep.far(x) + starred(x) + lazy(x) + THERE
+            )
 
         def unrelated(x):
             return x
@@ -44,7 +76,7 @@ def digest(tmp_path, monkeypatch):
     import textwrap
 
     monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "sample").mkdir()
+    (tmp_path / "sample" / "inner").mkdir(parents=True)
 
     def after(module=None, old="", new=""):
         for name, text in MODULES.items():
@@ -52,7 +84,7 @@ def digest(tmp_path, monkeypatch):
             if name == module:
                 assert old in text
                 text = text.replace(old, new)
-            (tmp_path / "sample" / f"{name}.py").write_text(text)
+            (tmp_path / "sample" / f"{name.replace('.', '/')}.py").write_text(text)
         _read.cache_clear()
         for name in [name for name in sys.modules if name.partition(".")[0] == "sample"]:
             del sys.modules[name]
@@ -72,6 +104,13 @@ def digest(tmp_path, monkeypatch):
         ("tools", "return 2\n", "return 3\n"),  # reached through half
         ("tools", "2 * x", "x + x"),  # reached as an attribute of the module
         ("tools", '{"a": 1}', '{"a": 2}'),  # an object that has attributes of its own
+        ("rules", "THERE = 0", "THERE = 1"),  # in a block
+        ("inner.deep", "return x\n", "return -x\n"),  # through two relative imports
+        ("inner.deep", "x + LIST", "x - LIST"),  # through a module's full name
+        ("inner.deep", "append(2)", "append(3)"),
+        ("inner.deep", "+= 3", "+= 4"),
+        ("starred", "return x", "return -x"),
+        ("late", "return x", "return -x"),  # through a package's __getattr__
     ],
 )
 def test_changes_that_matter_change_it(digest, module, old, new):
@@ -86,6 +125,7 @@ def test_changes_that_matter_change_it(digest, module, old, new):
         ("rules", "x) *", "x)  * "),
         ("rules", "SCALE = 2.0", "SCALE = 2.0  # a comment"),
         ("other", "pass", "return 1"),  # named only by a string
+        ("inner.deep", "LIST = []", "LIST = [0]"),  # not done when it is imported
     ],
 )
 def test_changes_that_do_not_matter_leave_it(digest, module, old, new):

@@ -1,4 +1,5 @@
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -7,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
-from documented import documented_files
+from documented import DOCS, documented_files
 
 from bqlib import plugins, registry
 from bqlib.analysis import embedding_of
@@ -19,7 +20,10 @@ from bqlib.worker import OtherCodeError, attempt, versions
 
 RING = documented_files("plugins.md")["ring.py"]
 OTHERS = '''
+from typing import Literal
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from bqlib import Embedding, ExponentiatedQuadratic, GaussianMixture
 from bqlib.designs.design import Design, checked_request
@@ -98,6 +102,19 @@ def every(target, kernel, n, *, rng, candidates, initial=None, step: int = 1, of
 
 def shrunk(embedding, points, *, by: float = 0.9):
     return PrefixWeights(by * uniform(embedding, points).matrix)
+
+
+def typed(
+    embedding,
+    points,
+    *,
+    word: Literal["one", "two"] = "one",
+    count: int | None = None,
+    array: ArrayLike = (1.0, 2.0),
+    flag=True,
+    later: "NotThere" = None,
+):
+    return word, count, array, flag, later
 
 
 def coordinates(embedding, rng, *, signs: np.ndarray):
@@ -269,6 +286,41 @@ def test_all_that_is_wrong_with_plugins_is_told_at_once(written):
         "22: algorithms[3].weights: made.py:shadow is of type partial; a weight rule must be a "
         "function(embedding, points, ...)",
     ]
+
+
+def test_parameters_are_of_the_types_of_the_signature(written):
+    folder = written()
+    algorithm = "  - {name: typed, design: iid, weights: {family: others.py:typed, "
+    good = "word: two, count: 3, array: [[1, 2], [3, 4]], flag: false, later: any}}\n"
+    text = SWEEP.replace("candidates:", algorithm + good + "candidates:")
+    (folder / "typed.yaml").write_text(text)
+    *_, algorithm = load(folder / "typed.yaml").algorithms
+    _, rule = algorithm.build()
+    word, count, array, flag, later = rule(None, None)
+    assert (word, count, array.tolist(), flag, later) == ("two", 3, [[1, 2], [3, 4]], False, "any")
+    bad = "word: three, count: 1.5, array: wide, flag: 1}}\n"
+    (folder / "typed.yaml").write_text(text.replace(good, bad))
+    with pytest.raises(SweepError) as raised:
+        load(folder / "typed.yaml")
+    assert [
+        problem.partition(": algorithms[2].weights.")[2] for problem in raised.value.problems
+    ] == [
+        'array: must be a list of numbers, not the text "wide"',
+        "count: must be a whole number without point or exponent, not 1.5",
+        "flag: must be true or false, not 1",
+        'word: unknown word "three". Allowed: one, two',
+    ]
+
+
+def test_the_algorithms_of_the_page_are_right(written):
+    page = (DOCS / "plugins.md").read_text(encoding="utf-8")
+    (algorithms,) = re.findall(r"```yaml\n(algorithms:\n.*?)```", page, re.DOTALL)
+    files = documented_files("plugins.md")
+    folder = written(picks=files["picks.py"])
+    text = edited(files["ring.yaml"], ("algorithms: [iid, sbq]\n", algorithms))
+    (folder / "page.yaml").write_text(text)
+    names = [algorithm.name for algorithm in load(folder / "page.yaml").algorithms]
+    assert names == ["sbq", "farthest", "farthest_bq", "thinning"]
 
 
 def test_an_embedding_must_belong_to_its_kernel_or_target(written):
