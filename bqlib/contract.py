@@ -1,6 +1,6 @@
 """What sweeps rely on of a target, kernel, design, weight rule or integrand, as checks.
 
-:func:`check` runs those of one kind; ``python -m bqlib check-plugin`` prints what they find.
+:func:`check` runs those of one kind; ``bqlib check-plugin`` prints what they find.
 """
 
 import inspect
