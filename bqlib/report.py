@@ -121,6 +121,8 @@ def report(about, figures, judged=None):
         ("reading", "Reading and checking these results", _reading(about["results"])),
     ]
     sections = [section for section in sections if section[2]]
+    if about["trials"]["failed"]:
+        sections.sort(key=lambda section: section[0] != "failed")  # before all else
     title = escape(about["title"])
     style = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
     body = "\n".join(
