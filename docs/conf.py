@@ -36,6 +36,7 @@ myst_heading_anchors = 3
 myst_dmath_double_inline = True
 
 autosummary_generate = True
+autodoc_typehints = "none"  # the docstrings say the types, with shapes
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 

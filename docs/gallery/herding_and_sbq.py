@@ -10,7 +10,7 @@ kernel = bqlib.ExponentiatedQuadratic(0.8)
 u, v = np.meshgrid(np.linspace(-4.5, 4.5, 150), np.linspace(-3.5, 3.5, 150))
 density = target.density(np.column_stack([u.ravel(), v.ravel()])).reshape(u.shape)
 
-figure, both = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+figure, both = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 for axes, rule in zip(both, [bqlib.herding, bqlib.sbq], strict=True):
     design = rule(target, kernel, 25, rng=0)
     error = bqlib.mmd(design.embedding, design.points, design.weights)
