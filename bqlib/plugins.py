@@ -94,10 +94,16 @@ def without_folder(place):
 
 @cache
 def entry_points(kind):
-    """Places by name of the plug-ins of a kind that installed packages offer."""
+    """Places by name of the plug-ins of a kind that installed packages offer.
+
+    Where several offer a name, it stands for none: its place is the list of theirs.
+    """
     from importlib.metadata import entry_points as installed  # takes a while
 
-    return {entry.name: entry.value for entry in installed(group=GROUPS[kind])}
+    places = {}
+    for entry in installed(group=GROUPS[kind]):
+        places.setdefault(entry.name, set()).add(entry.value)
+    return {name: " or ".join(sorted(several)) for name, several in places.items()}
 
 
 @cache
@@ -243,13 +249,9 @@ def _listed(names):
 
 
 def _article(found):
-    return (
-        "a class"
-        if inspect.isclass(found)
-        else "a function"
-        if inspect.isfunction(found)
-        else f"of type {type(found).__name__}"
-    )
+    if inspect.isclass(found):
+        return "a class"
+    return "a function" if inspect.isfunction(found) else f"of type {type(found).__name__}"
 
 
 def _misfit(kind, found):
@@ -269,11 +271,9 @@ def _misfit(kind, found):
         if not inspect.isclass(found):
             return f"is {_article(found)}; {_WORDS[kind]} must be a class"
         if issubclass(found, Kernel) != (kind == "kernel"):
-            return (
-                "is no subclass of bqlib.kernels.Kernel, as a kernel must be"
-                if kind == "kernel"
-                else "is a kernel and no target"
-            )
+            if kind == "target":
+                return "is a kernel and no target"
+            return "is no subclass of bqlib.kernels.Kernel, as a kernel must be"
     if "." in found.__qualname__:
         return (
             f"was made in {found.__qualname__}; write it as a def or class of its own at the top "
