@@ -26,6 +26,7 @@ _PUBLIC = {
     "Unnormalised": "bqlib.targets",
     "block_sbq": "bqlib.designs.block_sbq",
     "embed": "bqlib.embeddings",
+    "export": "bqlib.exports",
     "fit_kernel": "bqlib.likelihood",
     "fp_greedy": "bqlib.designs.fp_greedy",
     "frank_wolfe": "bqlib.designs.frank_wolfe",

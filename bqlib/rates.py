@@ -5,12 +5,15 @@ n to the next), so their residuals say nothing about how well a rate is known: a
 number, and intervals come from a bootstrap over seeds.
 """
 
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import least_squares, minimize_scalar
-from scipy.special import ndtr, stdtr, stdtrit
+from scipy.special import bdtr, ndtr, stdtr, stdtrit
 
+from bqlib.arrays import Array, Indices, Mask
 from bqlib.streams import stream
 
 SIZES_PER_WINDOW = 25
@@ -20,8 +23,10 @@ MARGIN = 10  # in AICc: a model that much worse has essentially no support
 SHARE_NEEDED = 0.95  # of the seeds, to name a model
 FEWEST_SEEDS = 5  # with fewer, no interval from resampling has the coverage it claims
 
+Fit = dict[str, Array]  # parameters of a model and the residuals' squares, each of shape (S,)
 
-def log_spaced(low, high, count=SIZES_PER_WINDOW):
+
+def log_spaced(low: int, high: int, count: int = SIZES_PER_WINDOW) -> Indices:
     """About `count` distinct integers from `low` to `high`, evenly spaced in their logarithm.
 
     Both ends are among them. A range of fewer than `count` integers gives all of them.
@@ -45,7 +50,7 @@ def log_spaced(low, high, count=SIZES_PER_WINDOW):
         draw += 1
 
 
-def power_law(n, error):
+def power_law(n: Array | Indices, error: Array) -> Fit:
     """error = C n^-rate, by least squares of log(error) on log(n).
 
     Parameters
@@ -71,7 +76,7 @@ def power_law(n, error):
     return {"rate": -slope, "log_constant": intercept, "rss": rss}
 
 
-def stretched_exponential(n, error):
+def stretched_exponential(n: Array | Indices, error: Array) -> Fit:
     """error = C exp(-decay n^exponent), by least squares of log(error).
 
     For smooth kernels in d dimensions the best designs have exponent 1/d. As the exponent goes
@@ -102,7 +107,7 @@ def stretched_exponential(n, error):
     return {"exponent": exponent, "decay": -slope, "log_constant": intercept, "rss": rss}
 
 
-def power_law_with_floor(n, error):
+def power_law_with_floor(n: Array | Indices, error: Array) -> Fit:
     """error^2 = (C n^-rate)^2 + floor^2, by least squares of log(error).
 
     Parameters
@@ -121,7 +126,7 @@ def power_law_with_floor(n, error):
     fits = []
     for s, y in enumerate(log_error):
         # Parameters: log C, rate, log(floor / C).
-        def residual(p, y=y):
+        def residual(p: Array, y: Array = y) -> Array:
             return p[0] + 0.5 * np.logaddexp(-2 * p[1] * log_n, 2 * p[2]) - y
 
         intercept, rate = start["log_constant"][s], start["rate"][s]
@@ -139,14 +144,14 @@ def power_law_with_floor(n, error):
     }
 
 
-MODELS = {
+MODELS: dict[str, Callable[[Array | Indices, Array], Fit]] = {
     "power_law": power_law,
     "stretched_exponential": stretched_exponential,
     "power_law_with_floor": power_law_with_floor,
 }
 
 
-def aicc(rss, points, parameters):
+def aicc(rss: Array, points: int, parameters: int) -> Array:
     """Akaike's criterion with its correction for small samples, for a least-squares fit.
 
     Parameters
@@ -167,7 +172,7 @@ def aicc(rss, points, parameters):
     return points * np.log(variance) + 2 * k + 2 * k * (k + 1) / (points - k - 1)
 
 
-def wins(fits, points):
+def wins(fits: dict[str, Fit], points: int) -> dict[str, float]:
     """Share of the seeds in which each model wins.
 
     In a seed, the power law wins unless another model has an AICc that is lower by more than 10.
@@ -192,7 +197,7 @@ def wins(fits, points):
     return {model: float(np.mean(best == i)) for i, model in enumerate(fits)}
 
 
-def verdict(shares):
+def verdict(shares: dict[str, float]) -> str:
     """The model that wins in at least 95 % of the seeds, or "undecided".
 
     Examples
@@ -200,11 +205,11 @@ def verdict(shares):
     >>> verdict({"power_law": 0.9, "stretched_exponential": 0.1})
     'undecided'
     """
-    best = max(shares, key=shares.get)
+    best = max(shares, key=lambda model: shares[model])
     return best if shares[best] >= SHARE_NEEDED else "undecided"
 
 
-def local_slopes(error):
+def local_slopes(error: Array) -> Array:
     """Observed order between n and 2n: log2(e_n / e_2n).
 
     Parameters
@@ -226,7 +231,84 @@ def local_slopes(error):
     return np.log2(error[..., :half] / error[..., 1 : 2 * half : 2])
 
 
-def mean_interval(values, level=0.95):
+def first_n_within(error: Array, level: ArrayLike) -> Array:
+    """First n at which each curve is at or below each of some levels.
+
+    Parameters
+    ----------
+    error : ndarray, shape (..., N)
+        At n = 1..N; NaN after a curve's end.
+    level : ndarray, shape (..., K)
+
+    Returns
+    -------
+    ndarray, shape (..., K)
+        Infinite where the curve is nowhere so low, and NaN where the level is NaN.
+
+    Notes
+    -----
+    O(N + K log N) for each curve.
+
+    Examples
+    --------
+    >>> first_n_within(np.array([4.0, 2.0, 3.0, 1.0]), np.array([5.0, 2.0, 1.5, 0.5]))
+    array([ 1.,  2.,  4., inf])
+    """
+    level = np.asarray(level, dtype=float)
+    leading = np.broadcast_shapes(error.shape[:-1], level.shape[:-1])
+    lowest = np.minimum.accumulate(np.where(np.isnan(error), np.inf, error), axis=-1)
+    lowest = np.broadcast_to(lowest, (*leading, error.shape[-1]))
+    level = np.broadcast_to(level, (*leading, level.shape[-1]))
+    first = np.empty(level.shape)
+    for curve in np.ndindex(leading):
+        first[curve] = np.searchsorted(-lowest[curve], -level[curve]) + 1
+    first[first > error.shape[-1]] = np.inf
+    first[np.isnan(level)] = np.nan
+    return first
+
+
+def median_interval(values: Array, level: float = 0.95) -> tuple[Array, Array, Array]:
+    """Median over seeds, and its interval by the order of the seeds.
+
+    The interval goes from the r-th smallest to the r-th largest seed, with the largest r for which
+    a fair coin has a chance of at most (1 - level) / 2 to fall on one side less than r times. It
+    covers at least `level` whatever the distribution, and values may be infinite.
+
+    Parameters
+    ----------
+    values : ndarray, shape (S, ...)
+        One number for each seed; NaN where a seed has none, and is left out.
+    level : float
+
+    Returns
+    -------
+    median, low, high : ndarray, shape (...)
+        `low` and `high` are NaN for fewer than 6 seeds at 95 %: no interval has that coverage.
+
+    References
+    ----------
+    Thompson, "On confidence ranges for the median and other expectation distributions for
+    populations of unknown distribution form", Annals of Mathematical Statistics 7, 1936.
+
+    Examples
+    --------
+    >>> tuple(map(float, median_interval(np.array([3.0, 1.0, 2.0, np.inf, 4.0, 5.0, 6.0]))))
+    (4.0, 1.0, inf)
+    """
+    ordered = np.sort(values, axis=0)  # NaN goes last
+    count = (~np.isnan(values)).sum(axis=0)
+    coins = np.arange(len(values) + 1)
+    ranks = np.array([(bdtr(coins[:s], s, 0.5) <= (1 - level) / 2).sum() for s in coins])[count]
+
+    def at(index: Indices, there: Mask) -> Array:
+        place = np.where(there, index, 0)[None]
+        return np.where(there, np.take_along_axis(ordered, place, axis=0)[0], np.nan)
+
+    median = (at((count - 1) // 2, count > 0) + at(count // 2, count > 0)) / 2
+    return median, at(ranks - 1, ranks > 0), at(count - ranks, ranks > 0)
+
+
+def mean_interval(values: Array, level: float = 0.95) -> tuple[float, float, float]:
     """Mean over seeds, and its interval by a bootstrap over seeds.
 
     The interval is the percentile interval, widened for the number of seeds S: its tail is
@@ -259,7 +341,7 @@ def mean_interval(values, level=0.95):
     return mean, low, high
 
 
-def p_greater(values, bound):
+def p_greater(values: Array, bound: float) -> float:
     """p-value of the one-sided t test over seeds that the mean of `values` is above `bound`.
 
     Parameters
@@ -275,7 +357,7 @@ def p_greater(values, bound):
     return float(stdtr(len(values) - 1, -excess / spread))
 
 
-def holm(p):
+def holm(p: Array) -> Array:
     """Holm's adjusted p-values of several tests made at once.
 
     Parameters
@@ -299,13 +381,13 @@ def holm(p):
 
 
 @cache
-def _resampling_weights(seeds):
+def _resampling_weights(seeds: int) -> Array:
     """Share of each seed in each resample of the seeds, shape (RESAMPLES, seeds)."""
     rng = stream("bootstrap over seeds", 0)
     return rng.multinomial(seeds, np.full(seeds, 1 / seeds), size=RESAMPLES) / seeds
 
 
-def _line(x, y):
+def _line(x: Array, y: Array) -> tuple[Array, Array, Array]:
     """Least squares of y (..., m) on x (m,): slope, intercept and rss, each of shape (...)."""
     centred = x - x.mean()
     slope = y @ centred / (centred @ centred)

@@ -4,6 +4,7 @@ A piece is what one job writes: the curves of one cell for a block of seeds, as 
 is the same bytes on every rerun. The dataset is one Zarr store on the grid of the whole sweep.
 """
 
+import difflib
 import hashlib
 import io
 import itertools
@@ -187,38 +188,93 @@ def replacing(path):
         shutil.rmtree(retired, ignore_errors=True)
 
 
-def open_results(path):
-    """Open the curves of an experiment.
+def open_results(paths):
+    """Open the curves of one experiment, or of several as one dataset.
 
     Parameters
     ----------
-    path : path-like
-        The experiment's folder of results, or the ``curves.zarr`` in it.
+    paths : path-like, or sequence of path-like
+        An experiment's folder of results, or the ``curves.zarr`` in it. Several are joined on the
+        grid of all their labels, see :func:`bqlib.merge.merge`: what none of them has is NaN, with
+        status 0.
 
     Returns
     -------
     xarray.Dataset
         Values are read when they are used. Dims are target, kernel, lengthscale, algorithm, seed
-        and n; each variable says what it holds in its ``long_name``.
+        and n; each variable says what it holds in its ``long_name``. Its ``.bq`` has what one does
+        with curves, see :class:`bqlib.accessor.Results`.
 
     Raises
     ------
     FileNotFoundError
-        If there are no results at `path`.
+        If there are no curves at a path.
     SchemaError
-        If the results were written by another schema version, or depart from the schema.
+        If results were written by another schema version, or depart from the schema.
+    bqlib.merge.MergeError
+        If experiments contradict each other; all conflicts are named.
+
+    Notes
+    -----
+    Reads labels and attributes, and no curve unless two experiments have the same trials.
     """
     import xarray as xr
 
-    path = Path(path)
-    store = path if (path / "zarr.json").exists() else path / "curves.zarr"
-    if not (store / "zarr.json").exists():
+    import bqlib.accessor  # noqa: F401, as it registers .bq
+
+    paths = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    stores, problems = [], []
+    for path in map(Path, paths):
+        try:
+            stores.append(_curves_at(path))
+        except FileNotFoundError as error:
+            problems.append(str(error))
+    if problems or not paths:
+        raise FileNotFoundError("\n".join(problems) or "no path is given")
+    datasets = []
+    for store in stores:
+        dataset = xr.open_zarr(store, chunks=None)
+        check_schema(dataset, store)
+        datasets.append(dataset)
+    if len(datasets) == 1:
+        return datasets[0]
+    from bqlib.merge import merge
+
+    return merge(datasets, [str(path) for path in paths])
+
+
+def _curves_at(path):
+    """The store of curves that a path means; if there is none, an error that says what is there."""
+    if (path / "mmd" / "zarr.json").exists():
+        return path
+    if (path / "curves.zarr" / "zarr.json").exists():
+        return path / "curves.zarr"
+    if (path / "zarr.json").exists():
         raise FileNotFoundError(
-            f"no results at {path}: name a folder results/<experiment> after its sweep has run"
+            f"{path} is another dataset than the curves: open it with "
+            "bqlib.store.open_dataset, or name the folder results/<experiment>"
         )
-    dataset = xr.open_zarr(store, chunks=None)
-    check_schema(dataset, store)
-    return dataset
+    if path.is_file():
+        raise FileNotFoundError(f"{path} is a file: name a folder results/<experiment>")
+    if not path.exists():
+        others = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
+        near = difflib.get_close_matches(path.name, others, 1)
+        hint = f'; did you mean "{path.with_name(near[0])}"?' if near else ""
+        raise FileNotFoundError(f"there is nothing at {path}{hint}")
+    inside = sorted(p.parent.parent.name for p in path.glob("*/curves.zarr/zarr.json"))
+    if inside:
+        raise FileNotFoundError(
+            f"{path} holds several experiments: {', '.join(inside)}; name one of them, such as "
+            f'"{path / inside[0]}", or some in a list'
+        )
+    if (path / "pieces").is_dir():
+        raise FileNotFoundError(
+            f"no results at {path} yet: there are pieces, but they are gathered only after its "
+            "sweep has run to the end; run it again to continue"
+        )
+    raise FileNotFoundError(
+        f"no results at {path}: name a folder results/<experiment> after its sweep has run"
+    )
 
 
 def open_dataset(path):

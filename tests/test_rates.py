@@ -60,6 +60,47 @@ def test_an_interval_needs_five_seeds_and_repeats_itself():
     assert rates.mean_interval(values) == (mean, low, high)
 
 
+def test_first_n_within_a_level_by_brute_force():
+    rng = np.random.default_rng(0)
+    error = np.abs(rng.standard_normal((3, 2, 30)))
+    error[0, 0, 20:] = np.nan
+    level = np.concatenate([rng.random((3, 2, 8)), error[..., [4, 0]]], axis=-1)
+    level[1, 1, 3] = np.nan
+    found = rates.first_n_within(error, level)
+    for place in np.ndindex(level.shape):
+        below = np.flatnonzero(error[place[:2]] <= level[place])
+        expected = below[0] + 1 if len(below) else np.inf
+        np.testing.assert_equal(found[place], np.nan if np.isnan(level[place]) else expected)
+    assert np.isinf(rates.first_n_within(np.full(5, np.nan), np.array([1.0])))
+    np.testing.assert_array_equal(rates.first_n_within(error, np.array([9.0])), np.ones((3, 2, 1)))
+
+
+@pytest.mark.parametrize("seeds, rank", [(5, None), (6, 1), (10, 2), (20, 6)])
+def test_the_interval_of_a_median_has_the_ranks_of_the_tables(seeds, rank):
+    # Ranks at 95 % as in any table of the sign test.
+    values = np.random.default_rng(1).permutation(np.arange(1.0, seeds + 1))
+    median, low, high = rates.median_interval(values)
+    assert median == np.median(values)
+    if rank is None:
+        assert np.isnan([low, high]).all()
+    else:
+        assert (low, high) == (rank, seeds + 1 - rank)
+
+
+def test_medians_leave_missing_seeds_out_and_may_be_infinite():
+    values = np.array([[1.0, np.nan, np.inf], [3.0, np.nan, 2.0], [np.nan, np.nan, np.inf]])
+    median, low, _ = rates.median_interval(values)
+    np.testing.assert_array_equal(median, [2.0, np.nan, np.inf])
+    assert np.isnan(low).all()
+
+
+def test_the_interval_of_a_median_covers():
+    draws = np.random.default_rng(2).exponential(size=(10, 4000))
+    _, low, high = rates.median_interval(draws)
+    covered = np.mean((low <= np.log(2)) & (np.log(2) <= high))
+    assert covered == pytest.approx(0.9785, abs=0.008)  # exactly 1 - 2 * 11 / 1024
+
+
 def test_local_slopes_compare_n_with_2n():
     n = np.arange(1, 402)
     slopes = rates.local_slopes(np.array([3.0 / n, np.exp(-np.sqrt(n))]))

@@ -213,13 +213,50 @@ def test_a_bad_piece_is_named_and_nothing_is_replaced(experiment, pieces, tmp_pa
 
 
 def test_results_that_are_not_there_or_not_ours_are_refused(experiment, pieces, tmp_path):
+    (tmp_path / "empty").mkdir()
     with pytest.raises(FileNotFoundError, match="after its sweep has run"):
-        bqlib.open_results(tmp_path)
+        bqlib.open_results(tmp_path / "empty")
     store.gather(experiment, pieces, tmp_path / "curves.zarr")
     group = zarr.open_group(tmp_path / "curves.zarr")
     group.attrs["schema_version"] = 99
     with pytest.raises(SchemaError, match="version 99"):
         bqlib.open_results(tmp_path)
+
+
+def test_a_path_that_is_no_experiment_is_told_what_it_is(experiment, pieces, tmp_path):
+    (tmp_path / "results" / "small").mkdir(parents=True)
+    store.gather(experiment, pieces, tmp_path / "results" / "small" / "curves.zarr")
+    store.write_dataset(
+        xr.Dataset({"rate": ("window", [0.5])}), tmp_path / "results" / "small" / "rates.zarr"
+    )
+    for path, said in {
+        "results": r"several experiments: small; name one of them, such as .*results/small",
+        "results/smal": r"nothing at .*/smal; did you mean \".*results/small\"",
+        "elsewhere/small": r"nothing at .*elsewhere/small$",
+        "results/small/rates.zarr": r"another dataset than the curves: open it with .*open_dataset",
+        "sweep.yaml": "is a file",
+        "": "there are pieces, but .* after its sweep has run to the end; run it again",
+    }.items():
+        with pytest.raises(FileNotFoundError, match=said):
+            bqlib.open_results(tmp_path / path)
+    with pytest.raises(FileNotFoundError) as caught:
+        bqlib.open_results([tmp_path / "results/smal", tmp_path / "sweep.yaml"])
+    assert len(str(caught.value).splitlines()) == 2
+    with pytest.raises(FileNotFoundError, match="no path is given"):
+        bqlib.open_results([])
+    for path in ("results/small", "results/small/curves.zarr"):
+        assert bqlib.open_results(str(tmp_path / path)).sizes["seed"] == 3
+
+
+def test_opening_reads_no_curve(experiment, pieces, tmp_path):
+    store.gather(experiment, pieces, tmp_path / "curves.zarr")
+    for name in VARIABLES:
+        for chunk in (tmp_path / "curves.zarr" / name).glob("c.*"):
+            chunk.write_bytes(b"not to be read")
+    curves = bqlib.open_results(tmp_path)
+    assert curves.sizes["n"] == 8
+    with pytest.raises(Exception, match=r"(?i)checksum|crc"):
+        curves.mmd.load()
 
 
 def test_every_departure_from_the_schema_is_listed(experiment, pieces, tmp_path):

@@ -1,0 +1,110 @@
+"""Any curves of a dataset against n, with a panel for each label of one or two dimensions."""
+
+from itertools import product
+
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+from bqlib.comparison import on_all_dims
+from bqlib.figures import panels, style
+
+FALLING = ("mmd", "error", "error_quantile", "bound_ratio")  # drawn on a logarithmic scale
+MOST_COLUMNS = 4
+
+
+def curves(dataset, quantity="mmd", rows=None, columns=None):
+    """A quantity against n: for each algorithm the median over seeds, and their range.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        As :func:`bqlib.open_results` gives it, or a selection of it.
+    quantity : str
+        A variable over n.
+    rows, columns : str, optional
+        Dimensions with a row or a column of panels for each label. By default the length-scale
+        has the columns, and another dimension that has several labels the rows.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueError
+        If there is no such dimension, or one that has several labels has no place.
+    """
+    part = on_all_dims(dataset, (quantity, "status"))
+    rows, columns = _places(part, quantity, rows, columns)
+    part = part.compute()
+    looks = style.line_styles(part["algorithm"].values.tolist())
+    across = [None] if columns is None else part[columns].values.tolist()
+    wrapped = rows is None and len(across) > MOST_COLUMNS
+    width = MOST_COLUMNS if wrapped else len(across)
+    cells = list(product([None] if rows is None else part[rows].values.tolist(), across))
+    height = -(-len(cells) // width)
+    with rc_context(style.RC):
+        size = (max(6.0, 3.0 * width), 3.2 * height + 1.2)
+        figure = Figure(figsize=size, layout="constrained")
+        grid = figure.subplots(height, width, sharex=True, sharey=True, squeeze=False)
+        for axes in grid.ravel()[len(cells) :]:
+            axes.set_axis_off()
+        for axes, labels in zip(grid.ravel(), cells, strict=False):
+            chosen = {d: x for d, x in zip((rows, columns), labels, strict=True) if d is not None}
+            _draw(axes, part, quantity, chosen, looks)
+            axes.set_title(", ".join(named(dim, label) for dim, label in chosen.items()))
+        panels.label_outside(grid)
+        for axes in grid[:, 0]:
+            axes.set_ylabel(label_of(part, quantity))
+        panels.legend(figure, looks, part.sizes["seed"])
+    return figure
+
+
+def label_of(dataset, quantity):
+    """What a quantity is called on an axis."""
+    return "MMD" if quantity == "mmd" else dataset[quantity].attrs.get("long_name", quantity)
+
+
+def named(dim, label):
+    """A label with the name of its dimension where it would not speak for itself."""
+    if dim == "algorithm":
+        return style.algorithm_name(label)
+    if dim == "lengthscale":
+        return f"length-scale {label:g}"
+    return str(label) if isinstance(label, str) else f"{dim} {label:g}"
+
+
+def _places(part, quantity, rows, columns):
+    """The dimensions of the rows and of the columns, either of which may be None."""
+    dims = part[quantity].dims
+    free = [d for d in dims if d not in ("algorithm", "seed", "n") and part.sizes[d] > 1]
+    allowed = [dim for dim in dims if dim != "n"]
+    wrong = [dim for dim in (rows, columns) if dim is not None and dim not in allowed]
+    if "n" not in dims or wrong or (rows is not None and rows == columns):
+        raise ValueError(
+            f"{quantity} has panels for two different ones of {', '.join(allowed)}, and needs n; "
+            f"rows is {rows}, columns is {columns}"
+        )
+    others = [dim for dim in free if dim not in (rows, columns)]
+    if columns is None and others:
+        columns = "lengthscale" if "lengthscale" in others else others[0]
+        others.remove(columns)
+    if rows is None and others:
+        rows = others.pop(0)
+    if others:
+        raise ValueError(
+            f"{', '.join(others)} has several labels and no place: select one with .sel, or name "
+            "it as rows or columns"
+        )
+    return rows, columns
+
+
+def _draw(axes, part, quantity, chosen, looks):
+    kept = ("algorithm", "seed", "n")
+    panel = part.sel({dim: [label] for dim, label in chosen.items()})
+    panel = panel.squeeze([dim for dim in panel[quantity].dims if dim not in kept])
+    shown = {name: looks[name] for name in panel["algorithm"].values.tolist()}
+    _, notes = panels.draw_curves(axes, panel, quantity, {}, shown)
+    if quantity in FALLING:
+        axes.set_yscale("log")
+    panels.write(axes, notes, 28)

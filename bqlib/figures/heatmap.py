@@ -1,0 +1,209 @@
+"""Maps of one number over two dimensions of a sweep, such as target and length-scale."""
+
+import textwrap
+from itertools import product
+
+import numpy as np
+from matplotlib import rc_context
+from matplotlib.colors import LogNorm, Normalize
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from bqlib import comparison
+from bqlib.figures import style
+from bqlib.figures.curves import named
+from bqlib.schema import SWEEP_DIMS
+
+MOST_WITH_NUMBERS = 12  # columns in a panel that leave room for numbers and words
+KINDS = ("rate", "error", "points", "seconds")
+
+
+def heatmap(
+    dataset, kind="rate", *, n=None, error=None, seconds=None, window=None, quantity="mmd",
+    x="lengthscale", y=None,
+):  # fmt: skip
+    """A number for each cell of a sweep, in panels over two of its dimensions.
+
+    A cell without a number is white and says why: "missing" and "failed" trials, "ends early"
+    where the curve of a seed ends before n, "not reached" where the median seed stays above the
+    error. A hatched rate is the mean slope of a curve that is no power law, see
+    :func:`bqlib.comparison.map_of_rates`. No number stands for another.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        As :func:`bqlib.open_results` gives it, or a selection of it.
+    kind : {"rate", "error", "points", "seconds"}
+        The rate of convergence; the error at `n`; the points needed for `error`; or the seconds
+        of trials that reach `error`. All but the rate are medians over seeds.
+    n : int, optional
+    error : float, optional
+    seconds : xarray.DataArray, optional
+        As :func:`bqlib.comparison.trial_seconds` gives them.
+    window : (int, int), optional
+        Range of n that the rate is fitted on; by default the first window of the sweep.
+    quantity : str
+        Variable that errors are taken from; rates are those of the MMD.
+    x, y : str
+        Dimensions of the sweep. `y` is by default the target, or the algorithm in a sweep of one
+        target. The others have a panel for each label.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueError
+        If the kind is unknown, or something that it needs is not given.
+    """
+    needs = {"rate": (), "error": ("n",), "points": ("error",), "seconds": ("error", "seconds")}
+    given = {"n": n, "error": error, "seconds": seconds}
+    if kind not in needs:
+        raise ValueError(f'there is no heat map of "{kind}"; there are {", ".join(KINDS)}')
+    absent = [name for name in needs[kind] if given[name] is None]
+    if absent:
+        raise ValueError(f"a heat map of {kind} needs {' and '.join(absent)}")
+    if kind == "rate":
+        from bqlib.analysis import rates
+
+        fits = rates(dataset, windows=None if window is None else [window])
+        return draw(comparison.map_of_rates(fits), x, y)
+    if kind == "error":
+        return draw(comparison.map_of_error(dataset, n, quantity), x, y, logarithmic=True)
+    if kind == "points":
+        return draw(comparison.map_of_points(dataset, error, quantity), x, y, logarithmic=True)
+    found = comparison.map_of_seconds(dataset, error, seconds, quantity)
+    return draw(found, x, y, logarithmic=True)
+
+
+def draw(found, x="lengthscale", y=None, *, logarithmic=False):
+    """Draw a map of :mod:`bqlib.comparison`, with a panel for each label of its other dimensions.
+
+    Parameters
+    ----------
+    found : xarray.Dataset
+        With ``value`` and ``word``.
+    x, y : str
+    logarithmic : bool
+        Whether colours follow the logarithm of the value.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    if y is None:
+        y = "target" if found.sizes["target"] > 1 or x == "algorithm" else "algorithm"
+    if x == y or not {x, y} <= set(SWEEP_DIMS) or set(found.dims) != set(SWEEP_DIMS):
+        raise ValueError(
+            f"a map over {', '.join(found.dims)} cannot have the sides {x} and {y}: take two of "
+            f"{', '.join(SWEEP_DIMS)}, and select one label of any other dimension"
+        )
+    others = [dim for dim in SWEEP_DIMS if dim not in (x, y)]
+    cells = list(product(*(found[dim].values.tolist() for dim in others)))
+    several = [dim for dim in others if found.sizes[dim] > 1]
+    numbers = found["value"].values[~np.isnan(found["value"].values)]
+    scale = _scale(numbers, logarithmic)
+    across, down = found.sizes[x], found.sizes[y]
+    readable = across <= MOST_WITH_NUMBERS
+    form = _rounded if logarithmic else "{:.2f}".format
+    width = min(len(cells), max(1, MOST_WITH_NUMBERS // across))
+    height = -(-len(cells) // width)
+    with rc_context(style.RC):
+        inches = (max(5.0, 1.6 + 0.78 * across * width), 1.5 + height * (0.55 + 0.44 * down))
+        if not readable:
+            inches = (style.WIDTH, inches[1])
+        figure = Figure(figsize=inches, layout="constrained")
+        grid = figure.subplots(height, width, sharex=True, sharey=True, squeeze=False)
+        for axes in grid.ravel()[len(cells) :]:
+            axes.set_axis_off()
+        for axes, labels in zip(grid.ravel(), cells, strict=False):
+            chosen = dict(zip(others, labels, strict=True))
+            _draw_panel(axes, found.sel(chosen).transpose(y, x), scale, readable and form)
+            axes.set_title(", ".join(named(dim, chosen[dim]) for dim in several))
+        _label(grid, found, x, y, len(cells))
+        image = next((axes.images[0] for axes in grid.flat if axes.images), None)
+        if image is not None:
+            bar = figure.colorbar(image, ax=grid, shrink=0.9, aspect=30, pad=0.02)
+            bar.set_label(found["value"].attrs["long_name"])
+            bar.outline.set_visible(False)
+        note = textwrap.fill(_note(found, readable), int(13 * inches[0]))
+        if note:
+            figure.supxlabel(note, fontsize=9, x=0.01, ha="left")
+    return figure
+
+
+def _scale(numbers, logarithmic):
+    if len(numbers) == 0:
+        return Normalize(0, 1)
+    low, high = numbers.min(), numbers.max()
+    if logarithmic and low > 0:
+        return LogNorm(low / 1.05, high * 1.05)
+    return Normalize(low - 0.02, high + 0.02)
+
+
+def _draw_panel(axes, panel, scale, form):
+    """Draw one panel; without a form for numbers, there is no room for them."""
+    values, words = panel["value"].values, panel["word"].values
+    image = axes.imshow(values, cmap="viridis", norm=scale, aspect="auto", gid="values")
+    for (i, j), value in np.ndenumerate(values):
+        word, nothing = words[i, j], np.isnan(value)
+        if word and not nothing:
+            axes.add_patch(
+                Rectangle(
+                    (j - 0.5, i - 0.5), 1, 1, fill=False, hatch="////", linewidth=0,
+                    edgecolor=(1, 1, 1, 0.35), gid="hatched",
+                )
+            )  # fmt: skip
+        if not form:
+            continue
+        ink = "#555555"
+        if not nothing:
+            red, green, blue, _ = image.cmap(scale(value))
+            ink = "black" if 0.3 * red + 0.59 * green + 0.11 * blue > 0.5 else "white"
+        text = word if nothing else f"{form(value)}\n{word}".strip()
+        axes.text(j, i, text, ha="center", va="center", fontsize=8, color=ink, linespacing=1.1)
+    axes.grid(False)
+    if form:
+        for count, line in zip(values.shape, (axes.axhline, axes.axvline), strict=True):
+            for place in range(1, count):
+                line(place - 0.5, color="white", linewidth=1)
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0)
+
+
+def _rounded(value):
+    return (
+        f"{value:.0f}" if 99.5 <= value < 1e5 else f"{value:.2g}" if value < 1 else f"{value:.3g}"
+    )
+
+
+def _label(grid, found, x, y, count):
+    width = grid.shape[1]
+    columns, rows = found[x].values.tolist(), found[y].values.tolist()
+    step = -(-len(columns) // MOST_WITH_NUMBERS)
+    for i, axes in enumerate(grid.ravel()[:count]):
+        axes.set_xticks(range(0, len(columns), step), [_tick(x, c) for c in columns[::step]])
+        axes.set_yticks(range(len(rows)), [_tick(y, row) for row in rows])
+        if i + width >= count:
+            axes.tick_params(labelbottom=True)
+            axes.set_xlabel("length-scale" if x == "lengthscale" else x)
+
+
+def _tick(dim, label):
+    if dim == "algorithm":
+        return style.algorithm_name(label)
+    return f"{label:.3g}" if dim == "lengthscale" else label
+
+
+def _note(found, readable):
+    known = set(found["word"].values.ravel()) - {""}
+    note = ""
+    if known & {"exp", "floor", "undecided"}:
+        note = (
+            "Hatched: mean slope of a curve that is no power law. Fits best: exp(-c n^b) (exp), a "
+            "power law with a floor (floor), or no one model in 95 % of the seeds (undecided). "
+        )
+    if not readable and np.isnan(found["value"].values).any():
+        note += "White: no number."
+    return note

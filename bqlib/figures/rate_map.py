@@ -1,0 +1,22 @@
+"""Rates of convergence over length-scales, and over targets or algorithms."""
+
+from bqlib.comparison import map_of_rates
+from bqlib.figures import heatmap
+
+
+def rate_map(rates):
+    """Rates a of MMD ~ n^-a in the sweep's first window, over its length-scales and targets.
+
+    Hatched where a power law does not fit best: the number is then a mean slope. A cell without a
+    fit is white and says why.
+
+    Parameters
+    ----------
+    rates : xarray.Dataset
+        As :func:`bqlib.analysis.rates` gives it.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    return heatmap.draw(map_of_rates(rates))

@@ -1,0 +1,132 @@
+import importlib.util
+
+import numpy as np
+import paper_sweep
+import pytest
+import xarray as xr
+
+import bqlib
+from bqlib import exports
+from bqlib.__main__ import main
+from bqlib.schema import FAILED, MISSING
+
+SWEEP = """
+name: small
+targets: [chen2010_mixture]
+kernels: {eq: {family: exponentiated_quadratic}}
+lengthscales: [0.5, 1]
+algorithms: [herding, sbq]
+candidates: {size: 60}
+integrands: {within: {family: rkhs_ball, functions: 5}}
+n: 8
+seeds: 3
+rate_windows: [[2, 8]]
+"""
+pd = pytest.importorskip("pandas")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("exports")
+    paper_sweep.run(folder, SWEEP)
+    return folder
+
+
+@pytest.fixture
+def curves(folder):
+    """With a failed and a missing trial."""
+    curves = bqlib.open_results(folder).load()
+    for seed, value, reason in ((0, FAILED, 'ran "out", of memory\nat n = 3'), (1, MISSING, "")):
+        place = {"lengthscale": 0.5, "algorithm": "sbq", "seed": seed}
+        curves["status"].loc[place] = value
+        curves["reason"].loc[place] = reason
+        for name in ("mmd", "weights", "error"):
+            curves[name].loc[place] = np.nan
+    return curves
+
+
+def read(path):
+    if path.suffix == ".parquet":
+        return pd.read_parquet(path)
+    return pd.read_csv(path).fillna({"reason": ""})
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_row_for_each_cell_seed_and_n_with_the_same_bits(curves, tmp_path, suffix):
+    path = tmp_path / f"made/curves{suffix}"
+    assert bqlib.export(curves, path) == (11 * 8, 1)
+    table = read(path)
+    assert len(table) == 11 * 8
+    assert list(table.columns[:7]) == [
+        "target", "kernel", "lengthscale", "algorithm", "seed", "n", "status",
+    ]  # fmt: skip
+    assert {"error_within", "bound_ratio_within", "error_quantile_within_0.5"} <= set(table.columns)
+    assert not {"point_0", "weight"} & set(table.columns)
+    for row in table.itertuples():
+        own = curves.sel(
+            target=row.target, kernel=row.kernel, lengthscale=row.lengthscale,
+            algorithm=row.algorithm, seed=row.seed, n=row.n,
+        )  # fmt: skip
+        np.testing.assert_equal(row.mmd, own["mmd"].item())
+        np.testing.assert_equal(row.error_within, own["error"].item())
+        assert row.rank_reached == own["rank_reached"] and row.reason == own["reason"].item()
+        assert row.status == {1: "ok", 2: "failed"}[own["status"].item()]
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_blocks_of_cells_make_the_same_file_and_points_come_when_asked(
+    curves, tmp_path, suffix, monkeypatch
+):
+    whole, parts = tmp_path / f"whole{suffix}", tmp_path / f"parts{suffix}"
+    bqlib.export(curves, whole, points=True)
+    monkeypatch.setattr(exports, "BLOCK_BYTES", 1)
+    bqlib.export(curves, parts, points=True)
+    pd.testing.assert_frame_equal(read(whole), read(parts))
+    last = read(whole).iloc[-1]
+    own = curves.isel(target=0, kernel=0, lengthscale=-1, algorithm=-1, seed=-1, n=-1)
+    assert [last.point_0, last.point_1, last.weight] == [
+        *own["points"].values,
+        own["weights"].item(),
+    ]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("h5py") is None, reason="h5py is not installed")
+@pytest.mark.parametrize("block", [exports.BLOCK_BYTES, 1])
+def test_netcdf_holds_the_dataset(curves, tmp_path, monkeypatch, block):
+    monkeypatch.setattr(exports, "BLOCK_BYTES", block)
+    curves.attrs["config"] = curves.attrs["config"] + " " * 100_000  # as with a data set
+    bqlib.export(curves, tmp_path / "curves.nc", points=True)
+    with xr.open_dataset(tmp_path / "curves.nc", engine="h5netcdf") as found:
+        xr.testing.assert_equal(found.load(), curves)
+        assert found.attrs["config"] == curves.attrs["config"]
+        assert found["mmd"].attrs == curves["mmd"].attrs and found["status"].dtype == np.int8
+
+
+def test_what_cannot_be_exported_says_why(curves, tmp_path, monkeypatch):
+    with pytest.raises(ValueError, match=r"must end in \.csv, \.parquet, \.nc"):
+        bqlib.export(curves, tmp_path / "curves.xlsx")
+    with pytest.raises(ValueError, match="no dimension lengthscale: select with lists"):
+        bqlib.export(curves.sel(lengthscale=0.5), tmp_path / "curves.csv")
+    monkeypatch.setattr(exports, "find_spec", lambda name: None)
+    with pytest.raises(ImportError, match="need h5netcdf and h5py: pip install h5netcdf h5py"):
+        bqlib.export(curves, tmp_path / "curves.nc")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_cannot_be_finished_leaves_the_old_one(curves, tmp_path, monkeypatch):
+    path = tmp_path / "curves.csv"
+    path.write_text("old")
+    monkeypatch.setattr(exports, "_columns", lambda part: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        bqlib.export(curves, path)
+    assert path.read_text() == "old" and len(list(tmp_path.iterdir())) == 1
+
+
+def test_the_command_line_exports(folder, tmp_path, capsys):
+    path = tmp_path / "curves.csv"
+    assert main(["export", str(folder), str(path), "--points"]) == 0
+    assert capsys.readouterr().out == f"{path}: 96 rows\n"
+    assert "point_1" in path.read_text().splitlines()[0]
+    assert main(["export", str(tmp_path), str(path)]) == 2
+    assert "no results at" in capsys.readouterr().err

@@ -1,0 +1,169 @@
+"""Curves and heat maps of any results."""
+
+import numpy as np
+import pytest
+from synthetic_sweep import PAPER, power_curves, sweep
+
+from bqlib import analysis
+from bqlib.figures import style
+from bqlib.figures.curves import curves
+from bqlib.figures.heatmap import heatmap
+from bqlib.figures.rate_map import rate_map
+from bqlib.schema import FAILED
+
+N = np.arange(1.0, 101)
+TWO = {"targets": {name: PAPER["targets"]["chen2010_mixture"] for name in ("one", "two")}}
+
+
+@pytest.fixture
+def results():
+    own = {"iid": power_curves(0.5, n=100, rng=1), "sbq": power_curves(1.5, n=100, rng=2)}
+    return sweep(own, lengthscales=(0.25, 0.5, 1.0), windows=((10, 100),), **TWO)
+
+
+def titles(figure):
+    return [axes.get_title(loc="left") for axes in figure.axes if axes.get_title(loc="left")]
+
+
+def medians(axes):
+    return [line.get_gid() for line in axes.lines if (line.get_gid() or "").startswith("median")]
+
+
+def texts(axes):
+    return [text.get_text().replace("\n", " ") for text in axes.texts]
+
+
+# --- Curves
+
+
+def test_panels_by_default_have_rows_of_targets_and_columns_of_lengthscales(results):
+    figure = curves(results)
+    assert titles(figure)[:4] == [
+        "one, length-scale 0.25", "one, length-scale 0.5", "one, length-scale 1",
+        "two, length-scale 0.25",
+    ]  # fmt: skip
+    for axes in figure.axes:
+        assert axes.get_yscale() == "log" and medians(axes) == ["median iid", "median sbq"]
+    line = next(line for line in figure.axes[0].lines if line.get_gid() == "median sbq")
+    own = results["mmd"].sel(target="one", lengthscale=0.25, algorithm="sbq").squeeze()
+    np.testing.assert_array_equal(line.get_ydata(), own.median("seed").sel(n=line.get_xdata()))
+    assert line.get_color() == style.line_styles(["sbq"])["sbq"]["color"]
+
+
+@pytest.mark.parametrize(
+    "rows, columns, expected",
+    [
+        ("algorithm", "target", ["i.i.d., one", "i.i.d., two", "SBQ, one", "SBQ, two"]),
+        (None, "seed", [f"seed {i}" for i in range(10)]),
+        ("target", None, ["one", "two"]),
+    ],
+)
+def test_any_dimension_may_have_the_panels(results, rows, columns, expected):
+    part = results.sel(lengthscale=0.5)
+    if "target" not in (rows, columns):
+        part = part.sel(target="one")
+    figure = curves(part, rows=rows, columns=columns)
+    assert titles(figure) == expected
+    if rows == "algorithm":
+        assert [medians(axes) for axes in figure.axes] == [["median iid"]] * 2 + [
+            ["median sbq"]
+        ] * 2
+
+
+def test_a_dimension_without_a_place_is_named(results):
+    with pytest.raises(ValueError, match="target has several labels and no place"):
+        curves(results, rows="lengthscale", columns="algorithm")
+    for wrong in ("n", "shape", "lengthscale"):
+        with pytest.raises(ValueError, match="two different ones of target, kernel"):
+            curves(results, rows=wrong, columns="lengthscale")
+
+
+def test_failed_seeds_are_said(results):
+    results["status"].loc[{"target": "one", "lengthscale": 0.5, "algorithm": "sbq", "seed": 3}] = (
+        FAILED
+    )
+    figure = curves(results.sel(target="one"))
+    assert [" ".join(texts(axes)) for axes in figure.axes] == [
+        "",
+        "SBQ: 1 of 10 seeds failed",
+        "",
+    ]
+
+
+# --- Heat maps
+
+
+def test_a_panel_for_each_algorithm_over_targets_and_lengthscales(results):
+    results["status"].loc[{"target": "two", "lengthscale": 1.0, "algorithm": "sbq"}] = FAILED
+    figure = heatmap(results, "error", n=50)
+    assert titles(figure) == ["i.i.d.", "SBQ"]
+    sbq = figure.axes[1]
+    expected = (
+        results["mmd"]
+        .sel(n=50, algorithm="sbq", kernel="eq")
+        .median("seed")
+        .transpose("target", ...)
+    )
+    shown = sbq.images[0].get_array()
+    np.testing.assert_array_equal(shown[:, :2], expected[:, :2])
+    assert np.isnan(shown[1, 2]) or np.ma.getmaskarray(shown)[1, 2]
+    assert texts(sbq)[-1] == "failed"
+    assert [label.get_text() for label in sbq.get_xticklabels()] == ["0.25", "0.5", "1"]
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["one", "two"]
+    assert figure.axes[-1].get_ylabel() == "MMD at n = 50"
+
+
+def test_one_target_gives_one_panel_of_algorithms(results):
+    figure = heatmap(results.sel(target="one"), "points", error=0.2)
+    assert titles(figure) == []
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["i.i.d.", "SBQ"]
+
+
+def test_what_is_no_rate_is_hatched_and_told_in_words():
+    noise = np.exp(0.01 * np.random.default_rng(0).standard_normal((10, 100)))
+    own = {"iid": noise / np.sqrt(N), "sbq": noise * np.exp(-np.sqrt(N))}
+    fits = analysis.rates(sweep(own, lengthscales=(0.5, 1.0), windows=((5, 100), (5, 300))))
+    figure = rate_map(fits)
+    axes = figure.axes[0]
+    assert texts(axes)[:2] == ["0.50", "0.50"] and texts(axes)[2].endswith("exp")
+    hatched = [patch.get_xy() for patch in axes.patches if patch.get_gid() == "hatched"]
+    assert hatched == [(-0.5, 0.5), (0.5, 0.5)]
+    assert "no power law" in figure.get_supxlabel()
+    assert figure.axes[-1].get_ylabel() == "rate a of n^-a, n = 5 to 100"
+
+
+def test_nothing_but_words_where_nothing_is_known(results):
+    results["status"][:] = FAILED
+    figure = heatmap(results)
+    assert {word for axes in figure.axes[:2] for word in texts(axes)} == {"failed"}
+
+
+def test_many_lengthscales_leave_the_numbers_out(results):
+    many = sweep(
+        {"sbq": power_curves(1, n=100)}, lengthscales=tuple(np.geomspace(0.1, 9, 30)), **TWO
+    )
+    many["status"][..., 3, :, :] = FAILED
+    figure = heatmap(many, "error", n=100)
+    assert texts(figure.axes[0]) == [] and figure.get_supxlabel() == "White: no number."
+    assert len(figure.axes[0].get_xticklabels()) <= 12
+
+
+def test_a_heat_map_says_what_it_needs(results):
+    for kind, options, said in (
+        ("error", {}, "needs n"),
+        ("points", {"n": 3}, "needs error"),
+        ("seconds", {"error": 0.1}, "needs seconds"),
+        ("exponent", {}, "there are rate, error, points, seconds"),
+        ("error", {"n": 3, "x": "seed"}, "cannot have the sides seed and target"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            heatmap(results, kind, **options)
+
+
+def test_seconds_are_drawn_where_the_error_is_reached(results):
+    seconds = results["mmd"].isel(n=0, drop=True) * 0 + results["lengthscale"] * 4
+    figure = heatmap(
+        results.sel(target="one"), "seconds", error=0.1, seconds=seconds.sel(target=["one"])
+    )
+    assert texts(figure.axes[0]) == ["1", "2", "4", "1", "2", "4"]
+    assert "seconds of trials of 100 points" in figure.axes[-1].get_ylabel()

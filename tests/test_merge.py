@@ -1,0 +1,210 @@
+"""Several experiments opened as one."""
+
+import json
+
+import numpy as np
+import paper_sweep
+import pytest
+import xarray as xr
+import zarr
+
+import bqlib
+from bqlib.merge import MergeError
+from bqlib.schema import FAILED, MISSING, OK
+
+SWEEP = """
+name: {name}
+title: Sweep {name}
+targets: [chen2010_mixture]
+kernels: {{eq: {{family: exponentiated_quadratic{kernel}}}}}
+lengthscales: {lengthscales}
+algorithms: {algorithms}
+candidates: {{size: {size}}}
+n: {n}
+seeds: {seeds}
+rate_windows: {windows}
+"""
+SETTINGS = {
+    "kernel": "", "lengthscales": [0.5, 1], "algorithms": "[herding, sbq]", "size": 60, "n": 12,
+    "seeds": 2, "windows": [[2, 12]],
+}  # fmt: skip
+CELL = {"target": "chen2010_mixture", "kernel": "eq"}
+
+
+def run(folder, more="", **settings):
+    folder.mkdir()
+    text = SWEEP.format(name=folder.name, **SETTINGS | settings) + more
+    paper_sweep.run(folder, text)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory):
+    return run(tmp_path_factory.mktemp("merged") / "first")
+
+
+@pytest.fixture(scope="module")
+def second(first):
+    own = {"lengthscales": [2, 0.5], "algorithms": "[omp, sbq]", "seeds": 3, "windows": [[3, 12]]}
+    integrands = "integrands: {within: {family: rkhs_ball, functions: 5}}"
+    return run(first.parent / "second", integrands, **own)
+
+
+@pytest.fixture
+def copies(first, second, tmp_path):
+    """Both results, to be changed."""
+    stores = []
+    for folder in (first, second):
+        target = tmp_path / folder.name / "curves.zarr"
+        target.parent.mkdir()
+        for path in (folder / "curves.zarr").rglob("*"):
+            place = target / path.relative_to(folder / "curves.zarr")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            if path.is_file():
+                place.write_bytes(path.read_bytes())
+        stores.append(target)
+    return stores
+
+
+def change(store, name, values, **place):
+    """Write values over one variable at one place."""
+    array = zarr.open_group(store)[name]
+    where = [0, 0, place["lengthscale"], place["algorithm"], place["seed"]]
+    array[(*map(slice, where, [i + 1 for i in where]),)] = values
+
+
+def test_each_trial_is_what_its_experiment_has_and_others_are_missing(first, second):
+    merged = bqlib.open_results([first, second])
+    a, b = bqlib.open_results(first), bqlib.open_results(second)
+    assert merged["lengthscale"].values.tolist() == [0.5, 1.0, 2.0]
+    assert merged["algorithm"].values.tolist() == ["herding", "sbq", "omp"]
+    assert merged["seed"].values.tolist() == [0, 1, 2]
+    for labels in np.ndindex(3, 3, 3):
+        place = {
+            dim: merged[dim].values[i]
+            for dim, i in zip(("lengthscale", "algorithm", "seed"), labels, strict=True)
+        }
+        sources = [d for d in (a, b) if all(x in d[dim].values for dim, x in place.items())]
+        ours = merged.sel(CELL | place)
+        if not sources:
+            assert ours["status"] == MISSING and ours["reason"].item() == ""
+            assert all(ours[n].isnull().all() for n in ("mmd", "points", "error", "rank_reached"))
+            continue
+        assert ours["status"] == OK
+        for name in sources[0].data_vars:
+            np.testing.assert_array_equal(ours[name], sources[0].sel(CELL | place)[name])
+
+
+def test_a_merged_dataset_has_the_form_of_one(first, second):
+    merged = bqlib.open_results([first, second])
+    one = bqlib.open_results(second)
+    assert set(merged.data_vars) == set(one.data_vars)
+    for name, values in one.variables.items():
+        assert merged[name].dims == values.dims and merged[name].attrs == values.attrs
+    assert merged["status"].dtype == np.int8
+    config = json.loads(merged.attrs["config"])
+    assert merged.attrs["title"] == "Sweep first; Sweep second"
+    assert config["name"] == "first+second" and config["seeds"] == 3
+    assert config["rate_windows"] == [[2, 12], [3, 12]]
+    assert {a["name"] for a in config["algorithms"]} == {"herding", "sbq", "omp"}
+    assert list(config["integrands"]) == ["within"]
+    assert [d["title"] for d in json.loads(merged.attrs["merged_from"])] == [
+        "Sweep first", "Sweep second",
+    ]  # fmt: skip
+
+
+def test_any_selection_of_merged_curves_is_that_of_the_loaded_ones(first, second):
+    loaded = bqlib.open_results([first, second]).load()
+    lazy = bqlib.open_results([first, second])
+    for select in (
+        {"lengthscale": [2, 0], "seed": slice(None, None, -1)},
+        {"algorithm": 1, "n": slice(2, 9, 3)},
+        {"lengthscale": 2, "algorithm": 0, "seed": 0},
+        {"seed": xr.DataArray([2, 0], dims="draw"), "n": xr.DataArray([3, 5], dims="draw")},
+        {"n": []},
+    ):
+        xr.testing.assert_identical(lazy.isel(select).compute(), loaded.isel(select))
+
+
+def test_opening_experiments_without_common_trials_reads_no_values(copies):
+    zarr.open_group(copies[1])["seed"][...] = [7, 8, 9]
+    for store in copies:
+        for name in ("mmd", "status", "points"):
+            for chunk in (store / name).glob("c.*"):
+                chunk.write_bytes(b"not to be read")
+    merged = bqlib.open_results(copies)
+    assert merged["seed"].values.tolist() == [0, 1, 7, 8, 9]
+    with pytest.raises(Exception, match=r"(?i)checksum|crc"):
+        merged["mmd"].load()
+
+
+def test_of_common_trials_the_one_that_succeeded_is_taken(copies):
+    first, second = copies
+    place = {"lengthscale": 0, "algorithm": 1, "seed": 0}
+    expected = bqlib.open_results(second)["mmd"].sel(
+        CELL | {"lengthscale": 0.5, "algorithm": "sbq"}
+    )
+    expected = expected.sel(seed=0).values
+    change(first, "mmd", np.nan, **place)
+    change(first, "status", FAILED, **place)
+    for order in (copies, copies[::-1]):
+        merged = bqlib.open_results(order).sel(CELL | {"lengthscale": 0.5, "algorithm": "sbq"})
+        assert merged["status"].sel(seed=0) == OK
+        np.testing.assert_array_equal(merged["mmd"].sel(seed=0), expected)
+
+
+def test_rounding_is_no_conflict_and_other_values_are(copies):
+    first, _ = copies
+    own = bqlib.open_results(first)["mmd"].sel(CELL | {"lengthscale": 0.5, "algorithm": "sbq"})
+    own = own.sel(seed=1).values
+    place = {"lengthscale": 0, "algorithm": 1, "seed": 1}
+    change(first, "mmd", own * (1 + 1e-9), **place)
+    bqlib.open_results(copies)
+    change(first, "mmd", own * (1 + 1e-4), **place)
+    change(first, "weight_sum", np.nan, **place)
+    with pytest.raises(MergeError) as caught:
+        bqlib.open_results(copies)
+    said = str(caught.value).splitlines()[1:]
+    assert len(said) == 1
+    assert said[0].startswith("chen2010_mixture/eq/0.5/sbq, seeds 1: other mmd, weight_sum in ")
+
+
+def test_every_conflict_of_science_is_named(first, tmp_path):
+    other = run(
+        tmp_path / "other", kernel=", scale: density", size=70, n=10, windows=[[2, 10]],
+        algorithms="[iid, {name: herding, design: herding, weights: bq}]",
+    )  # fmt: skip
+    with pytest.raises(MergeError) as caught:
+        bqlib.open_results([first, other])
+    text = str(caught.value)
+    assert f'kernel "eq" has scale "unit" in {first}, but scale "density" in {other}' in text
+    assert 'algorithm "herding" has weights "uniform"' in text and 'weights "bq"' in text
+    assert '"size": 60' in text and '"size": 70' in text
+    assert "n 12 in" in text and "n 10 in" in text
+    assert len(text.splitlines()) == 5
+
+
+def test_targets_differ_by_their_numbers_and_not_by_their_words(copies):
+    first, second = copies
+    for store, about, weight in ((first, "one", 0.25), (second, "two", 0.25)):
+        group = zarr.open_group(store)
+        config = json.loads(group.attrs["config"])
+        config["targets"]["chen2010_mixture"] |= {"about": about, "weights": [weight]}
+        group.attrs["config"] = json.dumps(config)
+    bqlib.open_results(copies)
+    group = zarr.open_group(second)
+    group.attrs["config"] = group.attrs["config"].replace("[0.25]", "[0.75]")
+    with pytest.raises(MergeError, match=r'target "chen2010_mixture" has weights \[0\.25\]'):
+        bqlib.open_results(copies)
+
+
+def test_rates_of_merged_experiments_are_those_of_each(first, second):
+    merged = bqlib.open_results([first, second]).bq.rates()
+    alone = bqlib.open_results(first).bq.rates([(2, 12)])
+    place = {"lengthscale": [0.5, 1.0], "algorithm": ["herding"], "window": ["2-12"]}
+    xr.testing.assert_equal(
+        merged["rate"].sel(place), alone["rate"].sel(place | {"window": ["2-12"]})
+    )
+    assert (
+        merged["reason"].sel(lengthscale=2, algorithm="herding") == "3 of 3 seeds missing"
+    ).all()
