@@ -28,9 +28,9 @@ SYSTEMS = (*BATCH_SYSTEMS, "local", "job")
 # What Dask does as a worker's memory fills up. Paused, or with a full disk, it stops for ever
 # without a word; trials end with a MemoryError before it comes to that, see bqlib.worker.
 UNUSED = ("target", "spill", "pause")
-# Of a worker. Freed memory stays with it: by Dask's own choice for malloc each temporary array above
-# 128 kB is new memory from the system, which doubles the cost of a design's step and more. 2**25 is
-# the largest MALLOC_MMAP_THRESHOLD_ that glibc heeds.
+# Of a worker. Freed memory stays with it: by Dask's own choice for malloc each temporary array
+# above 128 kB is new memory from the system, which doubles the cost of a design's step and more.
+# 2**25 is the largest MALLOC_MMAP_THRESHOLD_ that glibc heeds.
 ENVIRONMENT = {
     "OMP_NUM_THREADS": 1,
     "OPENBLAS_NUM_THREADS": 1,

@@ -79,7 +79,7 @@ def missing():
     """Why a Slurm cannot be started here, or an empty text."""
     absent = [name for name in PROGRAMS if shutil.which(name) is None]
     if absent:
-        return f"needs Slurm, and {', '.join(absent)} is not here: apt-get install slurm-wlm munge"
+        return f"needs Slurm (not here: {', '.join(absent)}): apt-get install slurm-wlm munge"
     return "" if os.getuid() == 0 else "starting a Slurm needs root"
 
 
@@ -134,8 +134,8 @@ class Slurm:
         self._wait("the end of all jobs", lambda: not self.queue())
         for name in (*NODES, "slurmctld", "munged"):
             self.kill(name)
-        if self.owns_default:
-            DEFAULT_CONF.unlink(missing_ok=True)
+        if DEFAULT_CONF.is_symlink() and DEFAULT_CONF.readlink() == self.conf:
+            DEFAULT_CONF.unlink()
 
     def kill(self, name):
         """Stop the daemon of a node, or slurmctld."""

@@ -152,12 +152,11 @@ def test_an_interrupt_cancels_single_jobs(single_jobs, slurm):
         time.sleep(0.1)
     time.sleep(5)
     os.killpg(process.pid, signal.SIGINT)
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=120)
     assert process.returncode == 128 + signal.SIGINT
     _, noise = output.split("[bqlib] interrupted: ending what runs\n")
     assert noise.splitlines()[0] == "[bqlib] stopped: interrupted", output
     assert "Traceback" not in output
-    print(output)
     end = time.monotonic() + 20
     while slurm.queue() or processes_of(single_jobs.folder):
         assert time.monotonic() < end
