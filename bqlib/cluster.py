@@ -227,6 +227,11 @@ async def connect(site, folder, say=lambda text: None, threads=1):
                 ) from None
             place = {"address": cluster.scheduler_address, "security": cluster.security}
         try:
+            if named and named.startswith("tls:") and not _has_certificate():
+                raise ClusterError(
+                    f"the scheduler at {named} asks for a certificate: name its files in Dask's "
+                    "configuration, as by DASK_DISTRIBUTED__COMM__TLS__CA_FILE"
+                )
             client = await stack.enter_async_context(
                 distributed.Client(**place, asynchronous=True, timeout=CONNECT_SECONDS)
             )
@@ -275,6 +280,12 @@ def _named_scheduler():
     except (OSError, ValueError, KeyError, TypeError) as error:
         problem = f"cannot be read ({error}): start the scheduler again"
     raise ClusterError(f"the scheduler file {file} {problem}")
+
+
+def _has_certificate():
+    from distributed import Security
+
+    return Security().get_connection_args("client")["ssl_context"] is not None
 
 
 async def _own_cluster(stack, site, folder, threads):

@@ -223,6 +223,12 @@ def test_a_stale_scheduler_file_is_told(tmp_path, monkeypatch, name_scheduler):
         session(Site(), tmp_path)
 
 
+def test_missing_certificates_are_told(tmp_path, name_scheduler):
+    name_scheduler(address="tls://127.0.0.1:9")
+    with pytest.raises(ClusterError, match=r"tls://127\.0\.0\.1:9 asks for a certificate"):
+        session(Site(), tmp_path)
+
+
 @pytest.fixture
 def other():
     """A scheduler of the user's own, with one worker in this process."""

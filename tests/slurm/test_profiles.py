@@ -247,7 +247,7 @@ def test_workers_with_another_version_are_refused(sweep, slurm, tmp_path, packag
     "address, said",
     [
         (None, "the scheduler file scheduler.json does not exist: start the scheduler first"),
-        ("tls://127.0.0.1:9", "no Dask scheduler answers at tls://127.0.0.1:9"),
+        ("tls://127.0.0.1:9", "the scheduler at tls://127.0.0.1:9 asks for a certificate"),
         ("tcp://127.0.0.1:9", "no Dask scheduler answers at tcp://127.0.0.1:9"),
     ],
 )
