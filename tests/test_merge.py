@@ -70,7 +70,8 @@ def change(store, name, values, **place):
     """Write values over one variable at one place."""
     array = zarr.open_group(store)[name]
     where = [0, 0, place["lengthscale"], place["algorithm"], place["seed"]]
-    array[(*map(slice, where, [i + 1 for i in where]),)] = values
+    block = (*map(slice, where, [i + 1 for i in where]),)
+    array[block] = np.broadcast_to(values, array[block].shape)
 
 
 def test_each_trial_is_what_its_experiment_has_and_others_are_missing(first, second):
@@ -169,18 +170,20 @@ def test_rounding_is_no_conflict_and_other_values_are(copies):
     assert said[0].startswith("chen2010_mixture/eq/0.5/sbq, seeds 1: other mmd, weight_sum in ")
 
 
-def test_every_conflict_of_science_is_named(first, tmp_path):
+def test_every_conflict_of_science_is_named(tmp_path):
+    mine = "[iid, {{name: mine, design: herding, weights: {}}}]"
+    one = run(tmp_path / "one", algorithms=mine.format("bq"))
     other = run(
         tmp_path / "other", kernel=", scale: density", size=70, n=10, windows=[[2, 10]],
-        algorithms="[iid, {name: herding, design: herding, weights: bq}]",
+        algorithms=mine.format("uniform"),
     )  # fmt: skip
     with pytest.raises(MergeError) as caught:
-        bqlib.open_results([first, other])
+        bqlib.open_results([one, other])
     text = str(caught.value)
-    assert f'kernel "eq" has scale "unit" in {first}, but scale "density" in {other}' in text
-    assert 'algorithm "herding" has weights "uniform"' in text and 'weights "bq"' in text
+    assert f'kernel "eq" has scale "unit" in {one}, but scale "density" in {other}' in text
+    assert f'algorithm "mine" has weights "bq" in {one}, but weights "uniform"' in text
     assert '"size": 60' in text and '"size": 70' in text
-    assert "n 12 in" in text and "n 10 in" in text
+    assert f"n 12 in {one}, but n 10 in {other}" in text
     assert len(text.splitlines()) == 5
 
 
