@@ -19,6 +19,10 @@ if sys.executable != shlex.quote(sys.executable):
     sys.executable = "python"
 
 
+def say(text):
+    print(f"[bqlib] {text}", file=sys.stderr)
+
+
 def interrupt(number, frame):
     """End on Ctrl-C, which all jobs hear as well, without a traceback of each."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one must not break into the end
@@ -117,7 +121,3 @@ def end_run(error=False):
         say(f"to try them again: bqlib retry {RESULTS}, then the same command again")
     if error or failed:
         raise SystemExit(run.INTERRUPTED if interrupted else 1 if error else run.SOME_FAILED)
-
-
-def say(text):
-    print(f"[bqlib] {text}", file=sys.stderr)
