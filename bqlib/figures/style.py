@@ -123,10 +123,13 @@ def save(figure, path):
     unknown = [str(file) for file in paths if file.suffix not in metadata]
     if unknown:
         raise ValueError(f"cannot write {', '.join(unknown)}: a figure is a .svg or a .png")
+    layout = figure.get_layout_engine()
     for file in paths:
         buffer = io.BytesIO()
         with rc_context(RC):
             figure.savefig(buffer, format=file.suffix[1:], metadata=metadata[file.suffix])
+        figure.set_layout_engine("none")  # once laid out: it takes as long as drawing
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(buffer.getvalue())
+    figure.set_layout_engine(layout)
     return paths
