@@ -103,11 +103,8 @@ def write_manifest(results):
     }
     text = json.dumps(provenance, indent=1, ensure_ascii=False, allow_nan=False)
     write_atomically(results / PROVENANCE, text.encode() + b"\n")
-    sums = {path: sha256(results / path) for path in _made(results) if not _is_piece(path)}
-    pieces = {path: None for path in _made(results) if _is_piece(path)} | _recorded_pieces(results)[
-        0
-    ]
-    sums |= {path: found or sha256(results / path) for path, found in pieces.items()}
+    recorded, _ = _recorded_pieces(results)
+    sums = {path: recorded.get(path) or sha256(results / path) for path in _made(results)}
     lines = [f"{sums[path]}  {path}\n" for path in sorted(sums)]
     write_atomically(results / MANIFEST, "".join(lines).encode())
 
@@ -146,7 +143,8 @@ def check(results):
     sums = pieces | manifest
     owners = {digest: path for path, digest in sums.items()}
     there = set(_made(results))
-    faults += [Fault(path, "is missing") for path in sums.keys() - there]
+    missing = (manifest or pieces).keys() - there
+    faults += [Fault(path, "is missing") for path in missing]
     size = 0
     for path in sorted(there):
         size += (results / path).stat().st_size
