@@ -1,7 +1,7 @@
 # `make run` and `make test` are all that a fresh clone needs; each sets up .venv first.
 
 .DEFAULT_GOAL := help
-.PHONY: run paper resume test lint docs setup lock clean help
+.PHONY: run paper resume test coverage lint docs setup lock clean help
 
 CONFIG ?= config/config.yaml
 PROFILE ?= profiles/local
@@ -29,9 +29,13 @@ resume: setup ## continue a run that was killed
 test: setup ## run the tests
 	@$(IN_VENV) exec python -m pytest $(ARGS)
 
-lint: setup ## check style and the workflow, change nothing
+coverage: setup ## run the tests, and show which branches of the numerics they miss
+	@$(IN_VENV) exec python -m pytest --cov $(ARGS)
+
+lint: setup ## check style, types and the workflow, change nothing
 	@$(IN_VENV) ruff format --check .
 	@$(IN_VENV) ruff check .
+	@$(IN_VENV) mypy
 	@$(IN_VENV) python -m snakefmt --check Snakefile workflow
 	@$(SNAKEMAKE) --lint
 
@@ -48,7 +52,7 @@ lock: ## write requirements.lock from pyproject.toml; ARGS=--upgrade takes newer
 
 clean: ## remove .venv and caches; results stay
 	rm -f .venv/ready
-	rm -rf .venv docs/_api docs/_build .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv docs/_api docs/_build .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find bqlib tests tools workflow benchmarks docs -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 help: ## list these commands

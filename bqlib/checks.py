@@ -111,9 +111,9 @@ def checked_lengthscale(value: ArrayLike) -> float | Array:
             "coordinate (a full matrix goes to ExponentiatedQuadratic as covariance=)"
         )
     if not (np.isfinite(lengthscale).all() and (lengthscale > 0).all()):
-        raise ValueError(f"lengthscale is {value}; it must be finite and positive")
+        raise ValueError(f"lengthscale is {lengthscale}; it must be finite and positive")
     if not (lengthscale.min() >= SHORTEST and lengthscale.max() <= LONGEST):
-        raise ValueError(f"lengthscale is {value}, not from 1e-50 to 1e50; {CHANGE_UNITS}")
+        raise ValueError(f"lengthscale is {lengthscale}, not from 1e-50 to 1e50; {CHANGE_UNITS}")
     return float(lengthscale) if lengthscale.ndim == 0 else lengthscale
 
 
@@ -126,7 +126,7 @@ def checked_cholesky(matrix: Array, name: str) -> Array:
     if not np.allclose(matrix, matrix.T, rtol=1e-12, atol=0):
         raise ValueError(f"{name} is not symmetric")
     try:
-        factor = np.linalg.cholesky(matrix)
+        factor: Any = np.linalg.cholesky(matrix)
     except np.linalg.LinAlgError:
         smallest = np.linalg.eigvalsh(matrix)[0]
         raise ValueError(

@@ -1,16 +1,21 @@
 """Discrepancies: how far weighted points are from their target."""
 
+from collections.abc import Callable
 from itertools import product
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 
+from bqlib.arrays import Array
 from bqlib.checks import checked_array, checked_points, checked_values
+from bqlib.embeddings.embedding import Embedding
 from bqlib.kernels import ExponentiatedQuadratic
 from bqlib.targets import GaussianMixture
 
 
-def mmd(embedding, points, weights):
+def mmd(embedding: Embedding, points: ArrayLike, weights: ArrayLike) -> float:
     """MMD to the embedding's target: the largest error over all functions of norm one.
 
     Parameters
@@ -23,7 +28,7 @@ def mmd(embedding, points, weights):
     Returns
     -------
     float
-        Square root of :func:`mmd2`, NaN where that is NaN.
+        Square root of :func:`bqlib.discrepancy.mmd2`, NaN where that is NaN.
 
     Raises
     ------
@@ -49,7 +54,7 @@ def mmd(embedding, points, weights):
     return float(np.sqrt(mmd2(embedding, points, weights)))
 
 
-def mmd2(embedding, points, weights):
+def mmd2(embedding: Embedding, points: ArrayLike, weights: ArrayLike) -> float:
     """Squared MMD to the embedding's target: V0 - 2 w'z + w'Kw.
 
     Also the expected squared error of the weights, over f from the Gaussian process with mean zero
@@ -67,7 +72,9 @@ def mmd2(embedding, points, weights):
     return float(_above_rounding(*mmd2_and_rounding(embedding, points, weights)))
 
 
-def mmd2_and_rounding(embedding, points, weights):
+def mmd2_and_rounding(
+    embedding: Embedding, points: ArrayLike, weights: ArrayLike
+) -> tuple[float, float]:
     """V0 - 2 w'z + w'Kw as float64 has it, and 5 eps (V0 + |w|'|K||w|).
 
     Rounding alone makes a third of the second; where the first is not above it, that is all that
@@ -81,7 +88,7 @@ def mmd2_and_rounding(embedding, points, weights):
     return _with_rounding(embedding.prior_variance, linear, quadratic, magnitude)
 
 
-def mmd2_of_prefixes(embedding, points, matrix):
+def mmd2_of_prefixes(embedding: Embedding, points: ArrayLike, matrix: ArrayLike) -> Array:
     """Squared MMD to the embedding's target of every prefix of `points`.
 
     Parameters
@@ -115,7 +122,7 @@ def mmd2_of_prefixes(embedding, points, matrix):
     return _above_rounding(*_with_rounding(embedding.prior_variance, linear, quadratic, magnitude))
 
 
-def spectral_mmd2(embedding, points, weights):
+def spectral_mmd2(embedding: Embedding, points: ArrayLike, weights: ArrayLike) -> float:
     r"""Squared MMD by integration over frequency: slow, and free of cancellation.
 
     MMD^2 = int |phi(u) - sum_j w_j exp(i u'x_j)|^2 dL(u), with phi the characteristic function of
@@ -155,36 +162,38 @@ def spectral_mmd2(embedding, points, weights):
     dim = target.dim
     if dim > 3:
         raise ValueError(f"the spectral MMD is for d <= 3, not d = {dim}; mmd2 takes any d")
-    points, weights = _checked(embedding, points, weights)
+    x, weights = _checked(embedding, points, weights)
     # In coordinates where the kernel's covariance is I, the spectral density is a standard normal.
     factor = np.linalg.cholesky(kernel.metric(dim))
-    points = solve_triangular(factor, points.T, lower=True).T
-    means = solve_triangular(factor, target.means.T, lower=True).T
+    x = solve_triangular(factor, x.T, lower=True).T
+    means: Array = solve_triangular(factor, target.means.T, lower=True).T
     covariances = np.linalg.solve(factor, np.linalg.solve(factor, target.covariances).mT)
     spread = np.sqrt(np.einsum("jii->ji", covariances))
-    lower = np.minimum(points.min(axis=0), (means - 10 * spread).min(axis=0))
-    upper = np.maximum(points.max(axis=0), (means + 10 * spread).max(axis=0))
-    points, means = points - (lower + upper) / 2, means - (lower + upper) / 2
+    lower = np.minimum(x.min(axis=0), (means - 10 * spread).min(axis=0))
+    upper = np.maximum(x.max(axis=0), (means + 10 * spread).max(axis=0))
+    x, means = x - (lower + upper) / 2, means - (lower + upper) / 2
     reach = 14.0  # of a standard normal, and of its transform: exp(-reach^2 / 2) = 3e-43
     steps = 2 * np.pi / (upper - lower + reach)
     axes = [step * np.arange(-np.ceil(reach / step), reach / step + 1) for step in steps]
     # The integrand is even, so half of the first axis will do.
     halves = axes[0][axes[0] >= 0]
     rest = np.array(list(product(*axes[1:])))
-    waves = np.exp(1j * rest @ points[:, 1:].T)
+    waves = np.exp(1j * rest @ x[:, 1:].T)
     total = 0.0
     for first in halves:
         u = np.column_stack([np.full(len(rest), first), rest])
         decay = np.einsum("ui,jik,uk->uj", u, covariances, u, optimize=True)
         difference = np.exp(1j * u @ means.T - 0.5 * decay) @ target.weights
-        difference -= waves @ (weights * np.exp(1j * first * points[:, 0]))
+        difference -= waves @ (weights * np.exp(1j * first * x[:, 0]))
         power = np.square(difference.real) + np.square(difference.imag)
         density = np.exp(-0.5 * np.square(u).sum(axis=1))
         total += (1.0 if first == 0 else 2.0) * (density @ power)
     return float(total * kernel.height(dim) * np.prod(steps) * (2 * np.pi) ** (-dim / 2))
 
 
-def witness(embedding, points, weights):
+def witness(
+    embedding: Embedding, points: ArrayLike, weights: ArrayLike
+) -> Callable[[ArrayLike], Array]:
     """The function of norm one on which weighted points err the most, by their MMD.
 
     Parameters
@@ -217,17 +226,19 @@ def witness(embedding, points, weights):
     return lambda x: (embedding.kernel_mean(x) - embedding.kernel(x, points) @ weights) / norm
 
 
-def _with_rounding(prior_variance, linear, quadratic, magnitude):
+def _with_rounding(prior_variance: float, linear: Any, quadratic: Any, magnitude: Any) -> Any:
     mmd2 = prior_variance - 2 * linear + quadratic
     return mmd2, 5 * np.finfo(float).eps * (prior_variance + magnitude)
 
 
-def _above_rounding(mmd2, rounding):
+def _above_rounding(mmd2: Any, rounding: Any) -> Array:
     """`mmd2`, NaN where float64 has cancelled every digit."""
     return np.where(mmd2 > rounding, mmd2, np.nan)
 
 
-def _checked(embedding, points, weights, rows=False):
+def _checked(
+    embedding: Embedding, points: ArrayLike, weights: ArrayLike, rows: bool = False
+) -> tuple[Array, Array]:
     points = checked_points(points, embedding.target.dim)
     n = len(points)
     if not rows:

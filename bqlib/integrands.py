@@ -7,12 +7,15 @@ centres and coefficients, so that comparisons between those are paired.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from bqlib.embeddings import embed
+from bqlib.arrays import Array, total
+from bqlib.embeddings import Embedding, embed
 from bqlib.kernels import ExponentiatedQuadratic
-from bqlib.targets import Empirical, GaussianMixture, Uniform
+from bqlib.targets import Empirical, GaussianMixture, Target, Uniform
 
 # Families whose functions lie in the space of the cell's own kernel.
 WITHIN_MODEL = ("rkhs_ball",)
@@ -31,16 +34,16 @@ class Integrands:
         Norms in the space of the embedding's kernel; None for functions that need not lie in it.
     """
 
-    evaluate: Callable
-    integrals: np.ndarray
-    norms: np.ndarray | None = None
+    evaluate: Callable[[ArrayLike], Array]
+    integrals: Array
+    norms: Array | None = None
 
-    def errors(self, points, matrix):
+    def errors(self, points: Array, matrix: Array) -> Array:
         """Absolute errors |w'f - integral|, shape (m, F), of the m rows w of a matrix (m, n)."""
         return np.abs(matrix @ self.evaluate(points) - self.integrals)
 
 
-def of_model(contents, *, within):
+def of_model(contents: dict[str, dict[str, Any]], *, within: bool) -> list[str]:
     """Labels of the integrands whose functions lie in the kernel's space, or of all others.
 
     Parameters
@@ -58,8 +61,13 @@ def of_model(contents, *, within):
 
 
 def rkhs_ball(
-    embedding, rng, *, functions: int = 250, terms: int = 10, centre_variance: float | None = None
-):
+    embedding: Embedding,
+    rng: np.random.Generator,
+    *,
+    functions: int = 250,
+    terms: int = 10,
+    centre_variance: float | None = None,
+) -> Integrands:
     r"""Functions of norm one in the space of the embedding's own kernel.
 
     f = sum_i alpha_i k(., c_i) / norm, with alpha_i from N(0, 1) and `terms` centres c_i for each
@@ -111,7 +119,7 @@ def rkhs_ball(
     grams = [kernel(own, own) for own in np.split(centres, functions)]
     alpha /= np.sqrt(np.einsum("fi,fij,fj->f", alpha, grams, alpha))[:, None]
 
-    def evaluate(x):
+    def evaluate(x: ArrayLike) -> Array:
         values = kernel(x, centres).reshape(-1, functions, terms)
         return np.einsum("nft,ft->nf", values, alpha)
 
@@ -120,15 +128,15 @@ def rkhs_ball(
 
 
 def rough_bumps(
-    embedding,
-    rng,
+    embedding: Embedding,
+    rng: np.random.Generator,
     *,
     narrowest: float,
     widest: float,
     functions: int = 250,
     terms: int = 10,
     centre_variance: float | None = None,
-):
+) -> Integrands:
     r"""Sums of bumps and ridges of many widths and directions, whatever the kernel.
 
     f(x) = sum_i alpha_i exp(-(x - c_i)' S_i^{-1} (x - c_i) / 2) / sqrt(terms), with alpha_i from
@@ -191,12 +199,12 @@ def rough_bumps(
     roots = turns.mT / widths[:, :, None]  # of the inverse of S
     shifts = np.einsum("ikl,il->ik", roots, centres)
 
-    def evaluate(x):
+    def evaluate(x: ArrayLike) -> Array:
         x = np.asarray(x, dtype=float)
         values = np.zeros((len(x), functions))
         # One term of every function, and one direction of it, at a time: all at once is slower.
         for own in np.arange(size).reshape(functions, terms).T:
-            squares = sum(np.square(x @ roots[own, k].T - shifts[own, k]) for k in range(dim))
+            squares = total(np.square(x @ roots[own, k].T - shifts[own, k]) for k in range(dim))
             values += alpha[own] * np.exp(-0.5 * squares)
         return values
 
@@ -214,7 +222,9 @@ def rough_bumps(
     return Integrands(evaluate, (alpha * integrals).reshape(functions, terms).sum(axis=1))
 
 
-def genz_oscillatory(embedding, rng, *, difficulty: float, functions: int = 250):
+def genz_oscillatory(
+    embedding: Embedding, rng: np.random.Generator, *, difficulty: float, functions: int = 250
+) -> Integrands:
     """Waves cos(2 pi u + a'x), with u uniform on [0, 1] and frequencies a that sum to `difficulty`.
 
     Parameters
@@ -249,7 +259,7 @@ def genz_oscillatory(embedding, rng, *, difficulty: float, functions: int = 250)
     target = embedding.target
     phases, frequencies = _genz(target, rng, difficulty, functions)
 
-    def evaluate(x):
+    def evaluate(x: ArrayLike) -> Array:
         return np.cos(phases + np.asarray(x, dtype=float) @ frequencies.T)
 
     if isinstance(target, GaussianMixture):
@@ -267,7 +277,9 @@ def genz_oscillatory(embedding, rng, *, difficulty: float, functions: int = 250)
     )
 
 
-def genz_gaussian_peak(embedding, rng, *, difficulty: float, functions: int = 250):
+def genz_gaussian_peak(
+    embedding: Embedding, rng: np.random.Generator, *, difficulty: float, functions: int = 250
+) -> Integrands:
     """Peaks exp(-sum_k a_k^2 (x_k - u_k)^2), with u from the target and sum(a) = `difficulty`.
 
     The parameters, returns and errors are those of :func:`genz_oscillatory`, for any target with
@@ -282,10 +294,10 @@ def genz_gaussian_peak(embedding, rng, *, difficulty: float, functions: int = 25
     _, rates = _genz(target, rng, difficulty, functions)
     peaks = target.sample(functions, rng)
 
-    def evaluate(x):
+    def evaluate(x: ArrayLike) -> Array:
         x = np.asarray(x, dtype=float)
         squares = (np.square(rates[:, k] * (x[:, [k]] - peaks[:, k])) for k in range(target.dim))
-        return np.exp(-sum(squares))
+        return np.exp(-total(squares))
 
     if isinstance(target, Empirical):
         return Integrands(evaluate, target.weights @ evaluate(target.points))
@@ -297,7 +309,9 @@ def genz_gaussian_peak(embedding, rng, *, difficulty: float, functions: int = 25
     return Integrands(evaluate, np.concatenate(means))
 
 
-def _genz(target, rng, difficulty, functions):
+def _genz(
+    target: Target, rng: np.random.Generator, difficulty: float, functions: int
+) -> tuple[Array, Array]:
     """Phases (F,), and coefficients (F, d) whose rows sum to `difficulty`."""
     _check_counts(functions=functions)
     if not 0 < difficulty < np.inf:
@@ -307,7 +321,7 @@ def _genz(target, rng, difficulty, functions):
     return phases, difficulty * coefficients / coefficients.sum(axis=1, keepdims=True)
 
 
-def _centres(target, rng, size, variance):
+def _centres(target: Target, rng: np.random.Generator, size: int, variance: float | None) -> Array:
     if variance is None:
         return target.sample(size, rng)
     if not 0 < variance < np.inf:
@@ -315,7 +329,7 @@ def _centres(target, rng, size, variance):
     return np.sqrt(variance) * rng.standard_normal((size, target.dim))
 
 
-def _check_counts(**counts):
+def _check_counts(**counts: int) -> None:
     for name, value in counts.items():
         if value < 1:
             raise ValueError(f"{name} is {value}; it must be at least 1")

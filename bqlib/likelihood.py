@@ -3,15 +3,18 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 
-from bqlib.checks import checked_points, checked_values
+from bqlib.arrays import Array
+from bqlib.checks import checked_points, checked_values_of_f
 from bqlib.kernels import ExponentiatedQuadratic, Matern, RationalQuadratic
 from bqlib.weights import first_occurrence, leading_cholesky
 
 # Kernels whose values depend on x - y over the length-scales and on nothing else.
 STATIONARY = (ExponentiatedQuadratic, Matern, RationalQuadratic)
+Stationary = ExponentiatedQuadratic | Matern | RationalQuadratic
 NUGGET = 1e-8  # of k(x, x): keeps K positive definite in float64 at long length-scales
 RANGE = 1e4  # the search covers the starting length-scales divided and multiplied by this
 
@@ -34,13 +37,13 @@ class KernelFit:
         singular in float64 at the fitted length-scales, as it is for values of a very smooth f.
     """
 
-    kernel: object
+    kernel: Stationary
     output_scale: float
     log_likelihood: float
     stop: str = ""
 
 
-def fit_kernel(kernel, points, values):
+def fit_kernel(kernel: Stationary, points: ArrayLike, values: ArrayLike) -> KernelFit:
     """Length-scales and output scale of the greatest marginal likelihood.
 
     The model is f from a Gaussian process with mean zero and covariance a^2 k.
@@ -94,52 +97,49 @@ def fit_kernel(kernel, points, values):
             f"this {type(kernel).__name__} has no length-scales to fit; give an "
             "ExponentiatedQuadratic, Matern or RationalQuadratic made with lengthscale="
         )
-    points = checked_points(points, kernel.dim)
-    values = checked_values(values, len(points), "values")
-    if not len(points):
+    x = checked_points(points, kernel.dim)
+    f = checked_values_of_f(values, len(x))
+    if not len(x):
         raise ValueError("there are no points")
-    if not values.any():
+    if not f.any():
         raise ValueError("all values are zero, which any length-scale fits")
-    distinct = first_occurrence(points) == np.arange(len(points))
-    points, values = points[distinct], values[distinct]
+    distinct = first_occurrence(x) == np.arange(len(x))
+    x, f = x[distinct], f[distinct]
     # The height drops out of the profile likelihood, so the search is done at unit scale.
     unit = replace(kernel, scale="unit")
     start = np.log(np.atleast_1d(kernel.lengthscale))
 
-    def negative(log_lengthscales):
-        likelihood, gradient = profile_likelihood(
-            _with_lengthscales(unit, log_lengthscales), points, values
-        )
+    def negative(log_lengthscales: Array) -> tuple[float, Array]:
+        likelihood, gradient = profile_likelihood(_with_lengthscales(unit, log_lengthscales), x, f)
         return -likelihood, -gradient
 
     starts = [start + step * np.log(4) for step in (-2, -1, 0, 1, 2)]
     found = minimize(
         negative,
-        min(starts, key=lambda x: negative(x)[0]),
+        min(starts, key=lambda logs: negative(logs)[0]),
         jac=True,
         method="L-BFGS-B",
-        bounds=[(x - np.log(RANGE), x + np.log(RANGE)) for x in start],
+        bounds=[(log - np.log(RANGE), log + np.log(RANGE)) for log in start],
     )
     fitted = _with_lengthscales(kernel, found.x)
     reasons = []
     # Near the maximum rounding may end the line search, which is no failure.
-    if not found.success and np.abs(found.jac).max() > 1e-3 * len(values):
+    if not found.success and np.abs(found.jac).max() > 1e-3 * len(f):
         reasons.append(f"the search ended early: {found.message}")
     if (np.abs(found.x - start) > 0.99 * np.log(RANGE)).any():
         reasons.append(f"a length-scale ran to a factor {RANGE:g} from its start")
-    gram = _with_lengthscales(unit, found.x)(points, points)
+    gram = _with_lengthscales(unit, found.x)(x, x)
     _, rank = leading_cholesky(gram)
-    if rank < len(values):
+    if rank < len(f):
         reasons.append(
-            f"the length-scales are so long that float64 sees {rank} different points of "
-            f"{len(values)}"
+            f"the length-scales are so long that float64 sees {rank} different points of {len(f)}"
         )
-    variance = values @ cho_solve(cho_factor(_raised(gram), lower=True), values) / len(values)
-    output_scale = np.sqrt(variance / fitted.height(points.shape[1]))
+    variance = f @ cho_solve(cho_factor(_raised(gram), lower=True), f) / len(f)
+    output_scale = np.sqrt(variance / fitted.height(x.shape[1]))
     return KernelFit(fitted, float(output_scale), float(-found.fun), "; ".join(reasons))
 
 
-def profile_likelihood(kernel, points, values):
+def profile_likelihood(kernel: Stationary, points: Array, values: Array) -> tuple[float, Array]:
     """Log marginal likelihood at the best output scale, and its gradient.
 
     Parameters
@@ -173,13 +173,15 @@ def profile_likelihood(kernel, points, values):
     change = (points[None, :, :] - points[:, None, :]) * kernel.gradient(points, points)
     sensitivity = np.outer(solved, solved) / variance - inverse
     gradient = 0.5 * np.einsum("ij,ijc->c", sensitivity, change)
-    return likelihood, gradient if np.ndim(kernel.lengthscale) else gradient.sum(keepdims=True)
+    one_each = isinstance(kernel.lengthscale, np.ndarray)
+    return likelihood, gradient if one_each else gradient.sum(keepdims=True)
 
 
-def _with_lengthscales(kernel, logs):
-    lengthscale = np.exp(logs) if np.ndim(kernel.lengthscale) else float(np.exp(logs[0]))
+def _with_lengthscales(kernel: Stationary, logs: Array) -> Stationary:
+    one_each = isinstance(kernel.lengthscale, np.ndarray)
+    lengthscale = np.exp(logs) if one_each else float(np.exp(logs[0]))
     return replace(kernel, lengthscale=lengthscale)
 
 
-def _raised(gram):
+def _raised(gram: Array) -> Array:
     return gram + NUGGET * np.eye(len(gram))

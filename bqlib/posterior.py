@@ -3,12 +3,16 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 from scipy.special import ndtri, stdtrit
 
-from bqlib.checks import checked_number, checked_points, checked_values
+from bqlib.arrays import Array
+from bqlib.checks import checked_number, checked_points, checked_values, checked_values_of_f
 from bqlib.discrepancy import mmd2_and_rounding
-from bqlib.weights import first_occurrence, leading_cholesky
+from bqlib.embeddings.embedding import Embedding
+from bqlib.kernels import Kernel
+from bqlib.weights import distinct_points, first_occurrence, leading_cholesky
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +42,7 @@ class Integral:
     output_scale: float
     freedom: float
 
-    def interval(self, level=0.95):
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Lower and upper end of the central credible interval of probability `level`.
 
         Student's t about `mean` with `freedom` degrees of freedom and scale `std` (normal where
@@ -52,7 +56,14 @@ class Integral:
         return self.mean - quantile * self.std, self.mean + quantile * self.std
 
 
-def integral(embedding, points, weights, values, *, output_scale=None):
+def integral(
+    embedding: Embedding,
+    points: ArrayLike,
+    weights: ArrayLike,
+    values: ArrayLike,
+    *,
+    output_scale: float | None = None,
+) -> Integral:
     """Estimate the integral of f under the embedding's target from its values at points.
 
     Parameters
@@ -85,7 +96,7 @@ def integral(embedding, points, weights, values, *, output_scale=None):
     """
     points = checked_points(points, embedding.target.dim)
     weights = checked_values(weights, len(points), "weights")
-    values = checked_values(values, len(points), "values of f")
+    values = checked_values_of_f(values, len(points))
     if embedding.prior_variance == 0 and not weights.any():
         raise ValueError(
             "under this kernel the integral has prior variance zero, and every weight is zero: "
@@ -101,11 +112,8 @@ def integral(embedding, points, weights, values, *, output_scale=None):
         )
     freedom = np.inf
     if output_scale is None:
-        distinct = first == np.arange(len(points))
         constant = abs(weights.sum() - 1) < 1e-9
-        output_scale, freedom = fitted_output_scale(
-            embedding.kernel, points[distinct], values[distinct], constant
-        )
+        output_scale, freedom = fitted_output_scale(embedding.kernel, points, values, constant)
     elif not 0 < (output_scale := checked_number(output_scale, "output_scale")) < np.inf:
         raise ValueError(f"output_scale is {output_scale}; it must be finite and positive")
     mmd2, rounding = mmd2_and_rounding(embedding, points, weights)
@@ -114,27 +122,32 @@ def integral(embedding, points, weights, values, *, output_scale=None):
     return Integral(float(weights @ values), float(std), float(output_scale), freedom)
 
 
-def fitted_output_scale(kernel, points, values, constant):
+def fitted_output_scale(
+    kernel: Kernel, points: Array, values: Array, constant: bool
+) -> tuple[float, float]:
     """Output scale of greatest likelihood, and its degrees of freedom.
+
+    Points that repeat another, and those after the first that float64 cannot tell apart from those
+    before it, are left out.
 
     Parameters
     ----------
     kernel
     points : ndarray, shape (n, d)
-        All different.
     values : ndarray, shape (n,)
     constant : bool
         False: f has mean zero, and a^2 = f'K^{-1}f / n. True: f has an unknown constant mean, and
         the likelihood is that of its contrasts (restricted maximum likelihood).
     """
-    factor, rank = leading_cholesky(kernel(points, points))
+    distinct, gram = distinct_points(kernel, points)
+    factor, rank = leading_cholesky(gram)
     freedom = rank - constant
     if freedom < 1:
         raise ValueError(
             f"{rank} distinct points are too few to fit the output scale; give output_scale"
         )
-    white = solve_triangular(factor, values[:rank], lower=True)
+    white: Array = solve_triangular(factor, values[distinct[:rank]], lower=True)
     if constant:
         ones = solve_triangular(factor, np.ones(rank), lower=True)
         white -= ones * (ones @ white) / (ones @ ones)
-    return np.sqrt(white @ white / freedom), float(freedom)
+    return float(np.sqrt(white @ white / freedom)), float(freedom)

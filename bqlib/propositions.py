@@ -7,12 +7,21 @@ Functions of arrays that return numbers; what the numbers say of the paper is fo
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from bqlib.arrays import Array
 from bqlib.discrepancy import mmd2, spectral_mmd2, witness
+from bqlib.embeddings import Embedding
+from bqlib.kernels import Kernel
 from bqlib.studies.kernel_choice import joint_draws
 from bqlib.weights import bq
 
 
-def variance_and_mmd2(embedding, points, weights, rng, draws=200_000):
+def variance_and_mmd2(
+    embedding: Embedding,
+    points: Array,
+    weights: Array,
+    rng: np.random.Generator,
+    draws: int = 200_000,
+) -> tuple[float, float, float, float]:
     """Proposition 1: the mean squared error of an estimate over the Gaussian process, three ways.
 
     Parameters
@@ -41,7 +50,7 @@ def variance_and_mmd2(embedding, points, weights, rng, draws=200_000):
     )
 
 
-def adversary(embedding, points):
+def adversary(embedding: Embedding, points: Array) -> tuple[float, float]:
     """The function on which no estimate from these points can err by less than the BQ bound.
 
     Returns
@@ -57,7 +66,7 @@ def adversary(embedding, points):
     return float(np.abs(g(points)).max()), float(integral / mmd)
 
 
-def printed_herding(embedding, pool, n):
+def printed_herding(embedding: Embedding, pool: Array, n: int) -> Array:
     """Points of the herding rule as it is printed: argmax 2 z(x) - sum_m k(x, x_m) / (n + 1).
 
     The right rule, :func:`bqlib.herding`, has half the first term.
@@ -70,14 +79,14 @@ def printed_herding(embedding, pool, n):
     return points
 
 
-def printed_herding_variance(embedding, points):
+def printed_herding_variance(embedding: Embedding, points: Array) -> float:
     """Squared MMD of equal weights as it is printed, with half the cross term."""
     n = len(points)
     quadratic = embedding.kernel(points, points).sum() / n**2
     return float(embedding.prior_variance - embedding.kernel_mean(points).mean() + quadratic)
 
 
-def sbq_with_jitter(embedding, pool, n, jitter):
+def sbq_with_jitter(embedding: Embedding, pool: Array, n: int, jitter: float) -> Array:
     """Points of SBQ (n, d) where K has a positive jitter on its diagonal, as for noisy f."""
     residual = embedding.kernel_mean(pool).copy()
     power = np.array(embedding.kernel.diagonal(pool))
@@ -94,7 +103,7 @@ def sbq_with_jitter(embedding, pool, n, jitter):
     return points
 
 
-def with_jitter(embedding, points, jitter):
+def with_jitter(embedding: Embedding, points: Array, jitter: float) -> tuple[float, float, float]:
     """What a jitter on the diagonal of K does to BQ.
 
     Returns
@@ -109,7 +118,7 @@ def with_jitter(embedding, points, jitter):
     return float(reported), mmd2(embedding, points, weights), float(weights @ weights)
 
 
-def counterexample(coherence, n):
+def counterexample(coherence: float, n: int) -> tuple[Array, Array]:
     """Atoms that are orthogonal up to `coherence`, and a target, on which Proposition 2 fails.
 
     Orthonormal e_0, ..., e_n; atoms e_1, ..., e_n and x = r sum_i e_i + q e_0 with q^2 = 1 - n r^2;
@@ -140,7 +149,7 @@ def counterexample(coherence, n):
     return atoms @ atoms.T, atoms @ target
 
 
-def gain_alone_and_after(gram, mean):
+def gain_alone_and_after(gram: Array, mean: Array) -> tuple[float, float]:
     """What the last atom gains by itself, and after all the others: s({x}) and s(B + x) - s(B)."""
     alone = mean[-1] ** 2 / gram[-1, -1]
     whole = mean @ np.linalg.solve(gram, mean)
@@ -148,7 +157,7 @@ def gain_alone_and_after(gram, mean):
     return float(alone), float(whole - before)
 
 
-def eigenvalues_of_a_pair(kernel, distances):
+def eigenvalues_of_a_pair(kernel: Kernel, distances: Array) -> Array:
     """Smallest and largest eigenvalue, and trace, of K for two points on the first axis.
 
     Parameters

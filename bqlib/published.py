@@ -3,18 +3,21 @@
 import json
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 import numpy as np
+
+from bqlib.arrays import Array
 
 SHIFT = 29  # the figures of errors print n - 29 where n points were used
 
 
 @cache
-def _huszar2012():
+def _huszar2012() -> dict[str, Any]:
     return json.loads(files("bqlib").joinpath("data/huszar2012.json").read_text("utf-8"))
 
 
-def curves(quantity):
+def curves(quantity: str) -> dict[str, tuple[Array, Array]]:
     """The published curves of one quantity.
 
     Parameters
@@ -38,7 +41,7 @@ def curves(quantity):
     }
 
 
-def histogram():
+def histogram() -> list[tuple[float, float, int]]:
     """The published histogram of the 100 BQ weights of 100 points: (left, right, count) a bar.
 
     Examples
@@ -52,7 +55,7 @@ def histogram():
     return [tuple(bar) for bar in _huszar2012()["histogram"]["bars"]]
 
 
-def is_the_papers(target, kernel, lengthscale):
+def is_the_papers(target: str, kernel: dict[str, Any], lengthscale: float) -> bool:
     """Whether a cell of a sweep has the settings of the published curves.
 
     Parameters

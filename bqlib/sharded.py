@@ -94,7 +94,7 @@ def sbq(client, target, kernel, n, *, candidates, seed=0):
 
     Notes
     -----
-    With M candidates on W workers: O(M n / W) time a step, and 8 M (n + d + 3) / W bytes on each
+    With M candidates on W workers: O(M n / W) time a step, and 8 M (n + d + 4) / W bytes on each
     worker. A lost part costs as much as all steps so far.
 
     Examples
@@ -115,10 +115,10 @@ def sbq(client, target, kernel, n, *, candidates, seed=0):
         for step in range(n):
             found = [choice for choice in shards.ask("best", height) if choice is not None]
             if not found:
-                return Design(embedding, points[:step], bq, stop_reason(step, False))
+                return Design(embedding, points[:step], bq, stop_reason(step, n, False))
             pick = max(found, key=lambda choice: choice.score)
             if pick.power <= PIVOT_TOLERANCE * height:
-                return Design(embedding, points[:step], bq, stop_reason(step, True))
+                return Design(embedding, points[:step], bq, stop_reason(step, n, True))
             points[step] = pick.x
             interpolant.add(pick.x, pick.column, pick.residual, pick.power)
             shards.tell(pick)

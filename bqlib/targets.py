@@ -331,16 +331,18 @@ class Product:
         return np.concatenate([block.score(part) for block, part in self._split(x)], axis=1)
 
     def _hessian(self, x: ArrayLike) -> Array:
-        hessian = np.zeros((len(x), self.dim, self.dim))
+        parts = self._split(x)
+        hessian = np.zeros((len(parts[0][1]), self.dim, self.dim))
         start = 0
-        for block, part in self._split(x):
+        for block, part in parts:
             own = slice(start, start + block.dim)
             hessian[:, own, own] = block.hessian(part)
             start += block.dim
         return hessian
 
     def _inflated(self, factor: float) -> Product:
-        return Product([block.inflated(factor) for block in self.blocks])
+        blocks: Iterable[Any] = self.blocks  # each has it, as `inflated` is asked for first
+        return Product([block.inflated(factor) for block in blocks])
 
     def _split(self, x: ArrayLike) -> list[tuple[Any, Array]]:
         """Each block with its coordinates of x."""

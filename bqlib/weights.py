@@ -6,19 +6,27 @@ matrix whose row n - 1 holds the weights of the first n points. All rules raise 
 points of another shape, and for NaN and infinity, with the row.
 
 All rules but :func:`uniform` minimise the MMD, each over its own set of weights. They share two
-habits. A point that repeats an earlier one gets weight zero: f there is known already, so a repeat
-changes neither estimate nor MMD. And they end before the first point whose pivot, its prior
-variance given the points before it, is at most 1e-12 of the largest k(x, x): from there on float64
-cannot tell it from a repeat.
+habits. A point that repeats an earlier one gets weight zero: f there is known already. So it is
+where one earlier point by itself leaves at most 1e-8 of its prior variance, as for a smooth kernel
+and points within 1e-4 length-scales: with weights on both, large and opposite, an estimate would
+take a derivative of f from the last digits of its values. And they end before the first point whose
+pivot, its prior variance given all points before it, is at most 1e-12 of the largest k(x, x): from
+there on solving for weights gives noise.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import lapack, solve_triangular
 
+from bqlib.arrays import Array, Indices, Mask
 from bqlib.checks import checked_points, checked_values
+from bqlib.embeddings.embedding import Embedding
+from bqlib.kernels import Kernel
 
+REPEAT_TOLERANCE = 1e-8  # of k(x, x), left by one other point: about the root of float64's rounding
 PIVOT_TOLERANCE = 1e-12  # of the largest k(x, x); below it float64 has no digits left
 SLOPE_TOLERANCE = 1e-13  # of the largest linear term; below it a slope is rounding
 
@@ -35,15 +43,19 @@ class PrefixWeights:
         Empty, or why `rank` is less than the number of points.
     """
 
-    matrix: np.ndarray
+    matrix: Array
     stop: str = ""
 
-    def final(self, n):
+    def final(self, n: int) -> Array:
         """Weights of n points, shape (n,): those of the largest prefix, then zeros."""
         weights = np.zeros(n)
         if len(self.matrix):
             weights[: len(self.matrix)] = self.matrix[-1]
         return weights
+
+
+Rule = Callable[[Embedding, ArrayLike], PrefixWeights]
+Solve = Callable[[Array, Array, Array], Array]  # Gram matrix, its Cholesky factor, kernel mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +70,7 @@ class Conditioning:
     rank : int
         Number of distinct points before that one.
     duplicates : int
-        Number of points that repeat an earlier one.
+        Number of points that repeat an earlier one, exactly or nearly.
     condition_number : float
         Largest over smallest eigenvalue of the Gram matrix of the first `rank` distinct points.
     weight_sum, weight_l1, weight_l2, weight_min : float
@@ -67,7 +79,7 @@ class Conditioning:
         Number of weights below zero.
     """
 
-    pivots: np.ndarray
+    pivots: Array
     rank: int
     duplicates: int
     condition_number: float
@@ -78,7 +90,7 @@ class Conditioning:
     negative: int
 
 
-def uniform(embedding, points):
+def uniform(embedding: Embedding, points: ArrayLike) -> PrefixWeights:
     """Equal weights 1/n, whatever the kernel. A repeated point counts each time.
 
     Parameters
@@ -98,7 +110,7 @@ def uniform(embedding, points):
     return PrefixWeights(np.tril(np.ones((n, n))) / np.arange(1, n + 1)[:, None])
 
 
-def bq(embedding, points):
+def bq(embedding: Embedding, points: ArrayLike) -> PrefixWeights:
     r"""Bayesian quadrature weights K^{-1} z: of all weights, those with the least MMD.
 
     Parameters
@@ -129,7 +141,7 @@ def bq(embedding, points):
     return _rule(embedding, points, lambda gram, factor, mean: _solutions(factor, mean))
 
 
-def sum_to_one(embedding, points):
+def sum_to_one(embedding: Embedding, points: ArrayLike) -> PrefixWeights:
     r"""Of all weights with sum one, those with the least MMD.
 
     Parameters
@@ -152,7 +164,7 @@ def sum_to_one(embedding, points):
     Karvonen, Oates and Särkkä, "A Bayes-Sard cubature method", 2018.
     """
 
-    def solve(gram, factor, mean):
+    def solve(gram: Array, factor: Array, mean: Array) -> Array:
         weights = _solutions(factor, mean)
         constant = _solutions(factor, np.ones(len(mean)))
         missing = (1 - weights.sum(axis=1)) / constant.sum(axis=1)
@@ -161,7 +173,7 @@ def sum_to_one(embedding, points):
     return _rule(embedding, points, solve)
 
 
-def nonnegative(embedding, points):
+def nonnegative(embedding: Embedding, points: ArrayLike) -> PrefixWeights:
     """Of all weights that are not negative, those with the least MMD.
 
     Parameters
@@ -186,7 +198,7 @@ def nonnegative(embedding, points):
     return _rule(embedding, points, lambda gram, factor, mean: _nonnegative_solutions(gram, mean))
 
 
-def simplex(embedding, points):
+def simplex(embedding: Embedding, points: ArrayLike) -> PrefixWeights:
     """Of all weights that are not negative and have sum one, those with the least MMD.
 
     Parameters
@@ -207,7 +219,7 @@ def simplex(embedding, points):
     """
     prior_variance = embedding.prior_variance
 
-    def solve(gram, factor, mean):
+    def solve(gram: Array, factor: Array, mean: Array) -> Array:
         # This large a c leaves every pivot at least half of what it is in K.
         c = prior_variance + np.diag(gram).max(initial=0.0)
         lifted = gram - mean[:, None] - mean[None, :] + (prior_variance + c)
@@ -217,7 +229,7 @@ def simplex(embedding, points):
     return _rule(embedding, points, solve)
 
 
-def conditioning(embedding, points, weights):
+def conditioning(embedding: Embedding, points: ArrayLike, weights: ArrayLike) -> Conditioning:
     """How well conditioned points are, and their weights.
 
     Parameters
@@ -244,8 +256,7 @@ def conditioning(embedding, points, weights):
     if not n:
         raise ValueError("there are no points")
     weights = checked_values(weights, n, "weights")
-    distinct = np.flatnonzero(first_occurrence(points) == np.arange(n))
-    gram = embedding.kernel(points[distinct], points[distinct])
+    distinct, gram = distinct_points(embedding.kernel, points)
     height = np.diag(gram).max()
     factor, rank = leading_cholesky(gram)
     pivots = np.square(np.diag(factor))
@@ -266,13 +277,33 @@ def conditioning(embedding, points, weights):
     )
 
 
-def first_occurrence(points):
+def first_occurrence(points: Array) -> Indices:
     """For each point, the index of the first point equal to it, shape (n,)."""
     _, first, inverse = np.unique(points, axis=0, return_index=True, return_inverse=True)
     return first[inverse.ravel()]
 
 
-def leading_cholesky(gram):
+def repeats(gram: Array, heights: Array, others: Array) -> Mask:
+    """Where one point leaves no more than rounding of the variance at another, shape (n, m).
+
+    1 - k(x, y)^2 / (k(x, x) k(y, y)) <= 1e-8, from k(x, y) (n, m), k(x, x) (n,) and k(y, y) (m,).
+    """
+    return np.square(gram) >= (1 - REPEAT_TOLERANCE) * heights[:, None] * others
+
+
+def distinct_points(kernel: Kernel, points: Array) -> tuple[Indices, Array]:
+    """Indices of the points that repeat no earlier one of these, and their Gram matrix."""
+    gram = kernel(points, points)
+    heights = np.diag(gram)
+    near = np.tril(repeats(gram, heights, heights), -1)
+    kept = np.ones(len(points), dtype=bool)
+    for i in np.flatnonzero(near.any(axis=1)):
+        kept[i] = not near[i, kept].any()
+    distinct = np.flatnonzero(kept)
+    return distinct, gram if kept.all() else gram[np.ix_(distinct, distinct)]
+
+
+def leading_cholesky(gram: Array) -> tuple[Array, int]:
     """Cholesky factor of the largest leading block with pivots above tolerance, and its size."""
     floor = PIVOT_TOLERANCE * np.diag(gram).max(initial=0.0)
     factor, info = lapack.dpotrf(gram, lower=True, clean=True)
@@ -282,12 +313,11 @@ def leading_cholesky(gram):
     return factor[:rank, :rank], rank
 
 
-def _rule(embedding, points, solve):
+def _rule(embedding: Embedding, points: ArrayLike, solve: Solve) -> PrefixWeights:
     """PrefixWeights by solve(gram, Cholesky factor, kernel mean) on the distinct points."""
     points = checked_points(points, embedding.target.dim)
     n = len(points)
-    distinct = np.flatnonzero(first_occurrence(points) == np.arange(n))
-    gram = embedding.kernel(points[distinct], points[distinct])
+    distinct, gram = distinct_points(embedding.kernel, points)
     factor, rank = leading_cholesky(gram)
     stop = ""
     if rank < len(distinct):
@@ -300,14 +330,14 @@ def _rule(embedding, points, solve):
     return PrefixWeights(matrix, stop)
 
 
-def _solutions(factor, linear):
+def _solutions(factor: Array, linear: Array) -> Array:
     """Row n - 1: the solution of G_n w = linear_n on every leading block, G = factor factor'."""
     projections = solve_triangular(factor, linear, lower=True)
     inverse = solve_triangular(factor, np.eye(len(linear)), lower=True)
     return np.cumsum(projections[:, None] * inverse, axis=0)
 
 
-def _nonnegative_solutions(gram, linear):
+def _nonnegative_solutions(gram: Array, linear: Array) -> Array:
     """Row n - 1: the w >= 0 that minimises w'G_n w - 2 w'linear_n, on every leading block.
 
     The active set method of Lawson and Hanson, "Solving Least Squares Problems", 1974, chapter
@@ -317,10 +347,10 @@ def _nonnegative_solutions(gram, linear):
     n = len(linear)
     rows = np.zeros((n, n))
     weights = np.zeros(n)
-    support = []
+    support: list[int] = []
     tolerance = SLOPE_TOLERANCE * np.abs(linear).max(initial=0.0)
     for size in range(1, n + 1):
-        refused = []
+        refused: list[int] = []
         while True:
             slope = linear[:size] - gram[:size, support] @ weights[support]
             slope[support + refused] = -np.inf
@@ -334,7 +364,7 @@ def _nonnegative_solutions(gram, linear):
     return rows
 
 
-def _move_to_best(gram, linear, weights, support):
+def _move_to_best(gram: Array, linear: Array, weights: Array, support: list[int]) -> bool:
     """Move `weights` to the best on `support`, dropping from it each point that reaches zero.
 
     False, with nothing changed but the last point dropped, where that point cannot become

@@ -359,8 +359,6 @@ def test_joint_is_never_worse_than_sbq(target, kernel):
 
 
 def test_joint_with_nothing_to_move_is_sbq():
-    kernel = Stein(TARGET)  # all weights zero have MMD zero
-    assert len(make("joint", 5, kernel=kernel).points) == 0
     initial = [[0.0]]  # its kernel is zero, so the weights end before it
     start, moved = (
         make(name, 3, Uniform([0.0], [1.0]), Brownian(), np.array([[0.0]] * 3), initial=initial)

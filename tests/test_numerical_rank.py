@@ -26,7 +26,7 @@ def test_four_hundred_points_or_the_numerical_rank(sigma, least, most):
     design = sbq(target, kernel, 400, rng=0, candidates=pool)
     n = len(design.points)
     assert least <= n <= most
-    assert (n < 400) == design.stop.startswith(f"design stops at n = {n}: ")
+    assert (n < 400) == design.stop.startswith(f"design stops at n = {n} of 400: ")
     assert (first_occurrence(design.points) == np.arange(n)).all()
     assert {a.dtype for a in (design.points, design.weights)} == {np.dtype(float)}
 

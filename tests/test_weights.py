@@ -296,8 +296,9 @@ def test_conditioning_of_known_points():
 
 def test_conditioning_shows_the_pivot_that_ends_the_weights():
     embedding = embed(ExponentiatedQuadratic(1.0), mixture(1))
-    points = np.array([[0.0], [2.0], [1e-9], [4.0]])
-    found = conditioning(embedding, points, bq(embedding, points).final(4))
-    assert found.rank == 2
-    assert len(found.pivots) == 3
-    assert found.pivots[-1] < 1e-12
+    points = np.arange(0, 2, 0.02)[:, None]
+    weights = bq(embedding, points)
+    found = conditioning(embedding, points, weights.final(100))
+    assert found.rank == len(weights.matrix) < 20
+    assert len(found.pivots) == found.rank + 1
+    assert found.pivots[-1] < 1e-12 < found.pivots[-2]

@@ -1,25 +1,29 @@
 """Sequential Bayesian quadrature in blocks."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from bqlib.arrays import Seed
 from bqlib.candidates import Candidates
 from bqlib.checks import checked_count
-from bqlib.designs.design import Design, checked_request
+from bqlib.designs.design import Design, Pool, checked_request
 from bqlib.designs.newton import Interpolant, best, stop_reason
 from bqlib.designs.sbq import decrement
-from bqlib.weights import PIVOT_TOLERANCE, bq
+from bqlib.kernels import Kernel
+from bqlib.targets import Target
+from bqlib.weights import PIVOT_TOLERANCE, bq, repeats
 
 
 def block_sbq(
-    target,
-    kernel,
-    n,
+    target: Target,
+    kernel: Kernel,
+    n: int,
     *,
-    rng,
-    candidates=Candidates(),  # noqa: B008
-    initial=None,
-    block=5,
-):
+    rng: Seed | None = None,
+    candidates: Pool = Candidates(),  # noqa: B008
+    initial: ArrayLike | None = None,
+    block: int = 5,
+) -> Design:
     """Sequential Bayesian quadrature in blocks: cheap picks, and one fit for each block of them.
 
     Within a block, each point is where matching pursuit lowers the MMD the most: the earlier
@@ -62,34 +66,36 @@ def block_sbq(
     """
     request = checked_request(target, kernel, n, rng, candidates, initial)
     block = checked_count(block, "block", 1)
-    embedding, pool, start = request.embedding, request.pool, len(request.initial)
-    fixed = pool is not None
+    embedding, fixed, start = request.embedding, request.pool, len(request.initial)
     points = np.empty((n, target.dim))
     points[:start] = request.initial
     interpolant = Interpolant(embedding, n)
-    height = kernel.diagonal(request.initial).max(initial=0.0)
-    if fixed:
-        mean, norms = embedding.kernel_mean(pool), np.array(kernel.diagonal(pool))
-        height = max(height, norms.max())
-        rows = np.empty((n, len(pool)))
+    height: float = kernel.diagonal(request.initial).max(initial=0.0)
+    if fixed is not None:
+        pool, rows = fixed, np.empty((n, len(fixed)))
+        mean, heights = embedding.kernel_mean(pool), kernel.diagonal(pool)
+        norms, height = heights.copy(), max(height, heights.max())
     for x in request.initial:
-        column, residual, power = interpolant.at(x)
+        column, here, power = interpolant.at(x)
         if power > PIVOT_TOLERANCE * height:  # else it repeats an earlier one
-            if fixed:
-                rows[interpolant.rank] = kernel(x[None], pool)[0]
-            interpolant.add(x, column, residual, power)
+            if fixed is not None:
+                row = rows[interpolant.rank] = kernel(x[None], pool)[0]
+                norms[repeats(row[None], kernel.diagonal(x[None]), heights)[0]] = np.inf
+            interpolant.add(x, column, here, power)
     for m in range(start, n):
         if (m - start) % block == 0:
-            if not fixed:
+            if fixed is None:
                 pool = request.fresh_pool()
-                mean, norms = embedding.kernel_mean(pool), np.array(kernel.diagonal(pool))
-                height = max(height, norms.max())
+                mean, heights = embedding.kernel_mean(pool), kernel.diagonal(pool)
+                norms, height = heights.copy(), max(height, heights.max())
                 rows = kernel(interpolant.points, pool)
+                norms[interpolant.repeated(pool, rows)] = np.inf
             residual = mean - interpolant.weights @ rows[: interpolant.rank]
         while True:
             i = best(decrement(residual, norms))
             if i is None:
-                return Design(embedding, points[:m], bq, stop_reason(m, np.isinf(norms).all()))
+                stop = stop_reason(m, n, bool(np.isinf(norms).all()))
+                return Design(embedding, points[:m], bq, stop)
             column = interpolant.columns(pool[i : i + 1])[:, 0]
             power = norms[i] - column @ column
             if power > PIVOT_TOLERANCE * height:
@@ -98,8 +104,8 @@ def block_sbq(
         points[m] = pool[i]
         row = kernel(pool[i : i + 1], pool)[0]
         residual -= residual[i] / norms[i] * row
-        if fixed:
+        if fixed is not None:
             rows[interpolant.rank] = row
         interpolant.add(pool[i], column, mean[i] - interpolant.projections @ column, power)
-        norms[i] = np.inf
+        norms[repeats(row[None], heights[i : i + 1], heights)[0]] = np.inf
     return Design(embedding, points, bq)

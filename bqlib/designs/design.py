@@ -3,18 +3,24 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from bqlib.arrays import Array, Seed
 from bqlib.candidates import Candidates
 from bqlib.checks import LONGEST, checked_count, checked_points, checked_rng
 from bqlib.embeddings import Embedding, embed
-from bqlib.posterior import integral
-from bqlib.targets import Product, Uniform
-from bqlib.weights import first_occurrence
+from bqlib.kernels import Kernel
+from bqlib.posterior import Integral, integral
+from bqlib.targets import Product, Target, Uniform
+from bqlib.weights import Rule, first_occurrence
+
+Pool = Candidates | ArrayLike  # how to draw candidates, or the candidates (M, d) themselves
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Design:
     """An ordered sequence of points for one (kernel, target) pair.
 
@@ -28,19 +34,46 @@ class Design:
         The weight rule that goes with the points: a function of :mod:`bqlib.weights`.
     stop : str
         Empty, or why there are fewer points than were asked for.
+
+    Raises
+    ------
+    ValueError
+        If there are no points.
     """
 
     embedding: Embedding
-    points: np.ndarray
-    rule: Callable
+    points: Array
+    rule: Rule
     stop: str = ""
 
+    def __post_init__(self) -> None:
+        if not len(self.points):
+            raise ValueError(
+                f"no point could be picked ({self.stop}): at every candidate, the kernel mean or "
+                "the kernel itself is zero. Give candidates nearer to the target, or a Stein "
+                "kernel a constant above zero"
+            )
+
+    def __repr__(self) -> str:
+        n, dim = self.points.shape
+        pair = f"{type(self.embedding.kernel).__name__}, {type(self.embedding.target).__name__}"
+        stop = f"; {self.stop}" if self.stop else ""
+        return f"<Design: {n} points (d = {dim}), {self.rule.__name__} weights, for {pair}{stop}>"
+
     @cached_property
-    def weights(self):
+    def weights(self) -> Array:
         """Weights of the points by `rule`, shape (n,)."""
         return self.rule(self.embedding, self.points).final(len(self.points))
 
-    def integrate(self, f=None, *, values=None, vectorized=False, rule=None, output_scale=None):
+    def integrate(
+        self,
+        f: Callable[[Array], Any] | None = None,
+        *,
+        values: ArrayLike | None = None,
+        vectorized: bool = False,
+        rule: Rule | None = None,
+        output_scale: float | None = None,
+    ) -> Integral:
         """Estimate the integral of f under the target.
 
         Parameters
@@ -69,6 +102,8 @@ class Design:
         ------
         ValueError
             If the values do not have one finite number for each point.
+        TypeError
+            If `f` is no function.
 
         Examples
         --------
@@ -81,27 +116,32 @@ class Design:
         >>> bool(lower < np.exp(-0.5) < upper)
         True
         """
-        if (f is None) == (values is None):
-            raise ValueError("give either f or values, and not both")
-        if f is not None:
+        if f is not None and not callable(f):
+            raise TypeError(
+                f"f is of type {type(f).__name__}, and no function; give what f returned at the "
+                "points as values="
+            )
+        if f is not None and values is None:
             values = self._evaluate(f, vectorized)
+        elif f is not None or values is None:
+            raise ValueError("give either f or values, and not both")
         weights = self.weights
         if rule is not None:
             weights = rule(self.embedding, self.points).final(len(self.points))
         return integral(self.embedding, self.points, weights, values, output_scale=output_scale)
 
-    def _evaluate(self, f, vectorized):
+    def _evaluate(self, f: Callable[[Array], Any], vectorized: bool) -> Array:
         distinct, index = np.unique(first_occurrence(self.points), return_inverse=True)
         points = self.points[distinct]
         if vectorized:
-            values = np.asarray(f(points), dtype=float)
+            values: Array = np.asarray(f(points), dtype=float)
             if values.shape != (len(points),):
                 raise ValueError(
                     f"f returned shape {values.shape} for points of shape {points.shape}; it must "
                     f"return ({len(points)},), or set vectorized=False for an f of one point"
                 )
             return values[index]
-        values = []
+        found = []
         for x in points:
             value = np.asarray(f(x), dtype=float)
             if value.shape != ():
@@ -109,12 +149,8 @@ class Design:
                     f"f returned shape {value.shape} for one point of shape {x.shape}; it must "
                     "return a number, or set vectorized=True for an f of all points"
                 )
-            values.append(value)
-        return np.array(values)[index]
-
-
-# For rules that pick from no pool: fresh candidates are not drawn until a rule asks for them.
-NO_POOL = Candidates(size=1, fresh=True)
+            found.append(value)
+        return np.array(found)[index]
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,24 +166,31 @@ class Request:
         Points to start from, m < n.
     pool : ndarray, shape (M, d), or None
         The candidates of every step, or None where each step draws its own.
-    candidates : Candidates or None
-        How a step draws its own.
+    candidates : Candidates
+        How a step draws its own; of no use where there is a pool.
     rng : numpy.random.Generator
     """
 
     embedding: Embedding
     n: int
-    initial: np.ndarray
-    pool: np.ndarray | None
-    candidates: Candidates | None
+    initial: Array
+    pool: Array | None
+    candidates: Candidates
     rng: np.random.Generator
 
-    def fresh_pool(self):
+    def fresh_pool(self) -> Array:
         """Candidates for one step, shape (M, d)."""
         return self.candidates.draw(self.embedding.target, self.rng)
 
 
-def checked_request(target, kernel, n, rng, candidates, initial):
+def checked_request(
+    target: Target,
+    kernel: Kernel,
+    n: int,
+    rng: Seed | None,
+    candidates: Pool,
+    initial: ArrayLike | None,
+) -> Request:
     """Check the arguments that all designs share; draw the pool where it is fixed.
 
     Raises
@@ -159,21 +202,37 @@ def checked_request(target, kernel, n, rng, candidates, initial):
     rng = checked_rng(rng)
     if initial is None or not np.size(initial):
         initial = np.empty((0, target.dim))
-    initial = checked_points(initial, target.dim, "initial points").copy()
-    n = checked_count(n, "n")
-    if n <= len(initial):
-        raise ValueError(f"n is {n}; it must be at least {len(initial) + 1}, one above initial")
+    first = checked_points(initial, target.dim, "initial points").copy()
+    n = checked_count(n, "n", 1)
+    if n <= len(first):
+        raise ValueError(f"n is {n}; it must be at least {len(first) + 1}, one above initial")
     if isinstance(candidates, Candidates) and candidates.fresh:
-        return Request(embedding, n, initial, None, candidates, rng)
+        return Request(embedding, n, first, None, candidates, rng)
     if isinstance(candidates, Candidates):
         candidates = candidates.draw(target, rng)
     pool = checked_points(candidates, target.dim, "candidates").copy()
-    if n - len(initial) > len(pool):
-        raise ValueError(f"n is {n}, more than {len(initial)} initial and {len(pool)} candidates")
-    return Request(embedding, n, initial, pool, None, rng)
+    if n - len(first) > len(pool):
+        raise ValueError(f"n is {n}, more than {len(first)} initial and {len(pool)} candidates")
+    return Request(embedding, n, first, pool, Candidates(len(pool)), rng)
 
 
-def support(target):
+def checked_request_without_pool(
+    target: Target,
+    kernel: Kernel,
+    n: int,
+    rng: Seed | None,
+    candidates: Pool | None,
+    initial: ArrayLike | None,
+) -> Request:
+    """As :func:`checked_request`, for rules that look at no candidates: none are drawn."""
+    # Fresh ones are not drawn until a rule asks for them.
+    request = checked_request(target, kernel, n, rng, Candidates(size=1, fresh=True), initial)
+    if candidates is not None and not isinstance(candidates, Candidates):
+        checked_points(candidates, target.dim, "candidates")
+    return request
+
+
+def support(target: Target) -> tuple[Array, Array]:
     """Lower and upper ends of the box that holds the target, or all points that there can be."""
     match target:
         case Uniform():

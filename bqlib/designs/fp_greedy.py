@@ -1,13 +1,25 @@
 """fP-greedy points."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from bqlib.arrays import Seed
 from bqlib.candidates import Candidates
-from bqlib.designs.design import checked_request
+from bqlib.designs.design import Design, Pool, checked_request
 from bqlib.designs.newton import best, newton_greedy
+from bqlib.kernels import Kernel
+from bqlib.targets import Target
 
 
-def fp_greedy(target, kernel, n, *, rng, candidates=Candidates(), initial=None):  # noqa: B008
+def fp_greedy(
+    target: Target,
+    kernel: Kernel,
+    n: int,
+    *,
+    rng: Seed | None = None,
+    candidates: Pool = Candidates(),  # noqa: B008
+    initial: ArrayLike | None = None,
+) -> Design:
     """fP-greedy points: each has the largest residual times standard deviation.
 
     Parameters

@@ -1,19 +1,33 @@
 """Frank-Wolfe with line search."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from bqlib.arrays import Array, Seed
 from bqlib.candidates import Candidates
-from bqlib.designs.design import Design, checked_request
+from bqlib.checks import checked_points
+from bqlib.designs.design import Design, Pool, checked_request
+from bqlib.embeddings import Embedding
+from bqlib.kernels import Kernel
+from bqlib.targets import Target
 from bqlib.weights import PrefixWeights
 
 
-def frank_wolfe(target, kernel, n, *, rng, candidates=Candidates(), initial=None):  # noqa: B008
+def frank_wolfe(
+    target: Target,
+    kernel: Kernel,
+    n: int,
+    *,
+    rng: Seed | None = None,
+    candidates: Pool = Candidates(),  # noqa: B008
+    initial: ArrayLike | None = None,
+) -> Design:
     """Frank-Wolfe with line search: herding with the best step towards each point.
 
     Each point maximises the inner product of k(., x) with the difference of the target's mean
     embedding and that of the weighted points. The weights then move towards it by the step that
-    lowers the MMD the most. They are not negative and sum to one, see :func:`line_search`. A
-    candidate may be picked more than once.
+    lowers the MMD the most. They are not negative and sum to one, see
+    :func:`~bqlib.designs.frank_wolfe.line_search`. A candidate may be picked more than once.
 
     Parameters
     ----------
@@ -52,32 +66,33 @@ def frank_wolfe(target, kernel, n, *, rng, candidates=Candidates(), initial=None
     points = np.empty((n, target.dim))
     points[: len(request.initial)] = request.initial
     initial_mean = kernel_mean(request.initial)
-    pool = request.pool
-    if pool is not None:
-        mean, potential = kernel_mean(pool), np.zeros(len(pool))
+    fixed = request.pool
+    if fixed is not None:
+        pool, mean, potential = fixed, kernel_mean(fixed), np.zeros(len(fixed))
     path = _Path(n)
     for m in range(n):
         if m < len(request.initial):
             mean_here = initial_mean[m]
         else:
-            if request.pool is None:
+            if fixed is None:
                 pool = request.fresh_pool()
                 mean, potential = kernel_mean(pool), path.weights[:m] @ kernel(points[:m], pool)
             i = np.argmax(mean - potential)
             points[m], mean_here = pool[i], mean[i]
         x = points[m : m + 1]
         step = path.extend(kernel(points[: m + 1], x)[:, 0], mean_here)
-        if request.pool is not None:
+        if fixed is not None:
             potential += step * (kernel(x, pool)[0] - potential)
     return Design(request.embedding, points, line_search)
 
 
-def line_search(embedding, points):
+def line_search(embedding: Embedding, points: ArrayLike) -> PrefixWeights:
     """Weights of a Frank-Wolfe path: each point in turn gets the step that lowers the MMD most.
 
     The first point has weight one. With each new point all weights shrink by 1 - s and the point
     gets s, where s in [0, 1] minimises the MMD. O(n^2) time and memory.
     """
+    points = checked_points(points, embedding.target.dim)
     n = len(points)
     gram, mean = embedding.kernel(points, points), embedding.kernel_mean(points)
     path = _Path(n)
@@ -91,15 +106,14 @@ def line_search(embedding, points):
 class _Path:
     """Weights w of a Frank-Wolfe path, with w'Kw and w'z."""
 
-    def __init__(self, capacity):
+    def __init__(self, capacity: int):
         self.weights = np.zeros(capacity)
         self.size = 0
-        self.energy = 0.0
-        self.mean = 0.0
+        self.energy, self.mean = 0.0, 0.0
 
-    def extend(self, column, mean):
+    def extend(self, column: Array, mean: float) -> float:
         """Add a point by its kernels with all points, itself last, and z there; return the step."""
-        cross = self.weights[: self.size] @ column[:-1]
+        cross = float(self.weights[: self.size] @ column[:-1])
         slope = mean - self.mean - cross + self.energy
         curvature = self.energy - 2 * cross + column[-1]
         if self.size == 0:

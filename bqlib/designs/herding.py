@@ -1,13 +1,25 @@
 """Kernel herding."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from bqlib.arrays import Seed
 from bqlib.candidates import Candidates
-from bqlib.designs.design import Design, checked_request
+from bqlib.designs.design import Design, Pool, checked_request
+from bqlib.kernels import Kernel
+from bqlib.targets import Target
 from bqlib.weights import uniform
 
 
-def herding(target, kernel, n, *, rng, candidates=Candidates(), initial=None):  # noqa: B008
+def herding(
+    target: Target,
+    kernel: Kernel,
+    n: int,
+    *,
+    rng: Seed | None = None,
+    candidates: Pool = Candidates(),  # noqa: B008
+    initial: ArrayLike | None = None,
+) -> Design:
     """Kernel herding: each point is the best next one for equal weights.
 
     Point n + 1 maximises z(x) - sum_m k(x, x_m) / (n + 1) - k(x, x) / (2 (n + 1)), which
@@ -47,16 +59,17 @@ def herding(target, kernel, n, *, rng, candidates=Candidates(), initial=None):  
     request = checked_request(target, kernel, n, rng, candidates, initial)
     points = np.empty((n, target.dim))
     points[: len(request.initial)] = request.initial
-    pool = request.pool
-    if pool is not None:
+    fixed = request.pool
+    if fixed is not None:
+        pool = fixed
         mean, diagonal = request.embedding.kernel_mean(pool), kernel.diagonal(pool)
         visits = kernel(request.initial, pool).sum(axis=0)
     for m in range(len(request.initial), n):
-        if request.pool is None:
+        if fixed is None:
             pool = request.fresh_pool()
             mean, diagonal = request.embedding.kernel_mean(pool), kernel.diagonal(pool)
             visits = kernel(points[:m], pool).sum(axis=0)
         points[m] = pool[np.argmax(mean - (visits + 0.5 * diagonal) / (m + 1))]
-        if request.pool is not None:
+        if fixed is not None:
             visits += kernel(points[m : m + 1], pool)[0]
     return Design(request.embedding, points, uniform)

@@ -1,12 +1,24 @@
 """Independent draws from the target."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from bqlib.designs.design import NO_POOL, Design, checked_request
+from bqlib.arrays import Seed
+from bqlib.designs.design import Design, Pool, checked_request_without_pool
+from bqlib.kernels import Kernel
+from bqlib.targets import Target
 from bqlib.weights import uniform
 
 
-def iid(target, kernel, n, *, rng, candidates=None, initial=None):
+def iid(
+    target: Target,
+    kernel: Kernel,
+    n: int,
+    *,
+    rng: Seed | None = None,
+    candidates: Pool | None = None,
+    initial: ArrayLike | None = None,
+) -> Design:
     """Independent draws from the target, with equal weights: the baseline.
 
     Parameters
@@ -17,7 +29,7 @@ def iid(target, kernel, n, *, rng, candidates=None, initial=None):
         Number of points.
     rng : numpy.random.Generator or int
     candidates : optional
-        Not used: there so that every design is called in one way.
+        Checked, and then left alone: it is there so that every design is called in one way.
     initial : array_like, shape (m, d), optional
         Points to take the place of the first m draws.
 
@@ -34,6 +46,6 @@ def iid(target, kernel, n, *, rng, candidates=None, initial=None):
     -----
     The mean of MMD^2 is (E k(X, X) - V0) / n exactly. O(n) time.
     """
-    request = checked_request(target, kernel, n, rng, NO_POOL, initial)
+    request = checked_request_without_pool(target, kernel, n, rng, candidates, initial)
     draws = target.sample(n, request.rng)[len(request.initial) :]
     return Design(request.embedding, np.concatenate([request.initial, draws]), uniform)

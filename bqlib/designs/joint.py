@@ -1,13 +1,19 @@
 """All points at once."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import Bounds, minimize
 
+from bqlib.arrays import Array, Seed
 from bqlib.candidates import Candidates
-from bqlib.designs.design import Design, support
+from bqlib.checks import checked_count
+from bqlib.designs.design import Design, Pool, support
 from bqlib.designs.sbq import sbq
 from bqlib.discrepancy import mmd2
+from bqlib.embeddings import Embedding
+from bqlib.kernels import Kernel
+from bqlib.targets import Target
 
 NUGGET = 1e-13  # of the largest k(x, x): keeps the Gram matrix of close points positive definite
 # The share that noise in f would have in the MMD^2 of the SBQ design. Without it, pairs of points
@@ -16,15 +22,15 @@ NOISE = 0.01
 
 
 def joint(
-    target,
-    kernel,
-    n,
+    target: Target,
+    kernel: Kernel,
+    n: int,
     *,
-    rng,
-    candidates=Candidates(),  # noqa: B008
-    initial=None,
-    iterations=400,
-):
+    rng: Seed | None = None,
+    candidates: Pool = Candidates(),  # noqa: B008
+    initial: ArrayLike | None = None,
+    iterations: int = 400,
+) -> Design:
     """Joint optimisation: move all points of an SBQ design at once to lower the MMD.
 
     The points are a set, not a sequence: a shorter joint design is not a part of a longer one.
@@ -66,10 +72,9 @@ def joint(
     ----------
     On stationary points of the MMD: Chen, Bonnet, Kanagawa et al., arXiv:2505.20754.
     """
-    if iterations < 0:
-        raise ValueError(f"iterations is {iterations}; it must be 0 or more")
+    iterations = checked_count(iterations, "iterations")
     start = sbq(target, kernel, n, rng=rng, candidates=candidates, initial=initial)
-    kept = 0 if initial is None else len(initial)
+    kept = 0 if initial is None else len(np.asarray(initial))
     size = len(start.points)
     if size == kept or not start.weights.any():
         return start
@@ -89,7 +94,9 @@ def joint(
     return Design(moved.embedding, moved.points, moved.rule, moved.stop or start.stop)
 
 
-def _descend(embedding, points, kept, noise, scale, iterations):
+def _descend(
+    embedding: Embedding, points: Array, kept: int, noise: float, scale: float, iterations: int
+) -> Array:
     """Points of which L-BFGS moved all but the first `kept`, to lower the MMD of BQ weights.
 
     `noise` is added to the diagonal of the Gram matrix; `scale` is the MMD^2 to start from.
@@ -97,7 +104,7 @@ def _descend(embedding, points, kept, noise, scale, iterations):
     kernel, free = embedding.kernel, points[kept:]
     lower, upper = (np.tile(end, len(free)) for end in support(embedding.target))
 
-    def objective(flat):
+    def objective(flat: Array) -> tuple[float, Array]:
         moving = flat.reshape(free.shape)
         x = np.concatenate([points[:kept], moving])
         gram = kernel(x, x)

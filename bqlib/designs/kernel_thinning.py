@@ -1,21 +1,25 @@
 """Kernel thinning, by the goodpoints package."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from bqlib.arrays import Array, Seed
 from bqlib.candidates import Candidates
-from bqlib.designs.design import Design, checked_request
+from bqlib.designs.design import Design, Pool, checked_request
+from bqlib.kernels import Kernel
+from bqlib.targets import Target
 from bqlib.weights import uniform
 
 
 def kernel_thinning(
-    target,
-    kernel,
-    n,
+    target: Target,
+    kernel: Kernel,
+    n: int,
     *,
-    rng,
-    candidates=Candidates(),  # noqa: B008
-    initial=None,
-):
+    rng: Seed | None = None,
+    candidates: Pool = Candidates(),  # noqa: B008
+    initial: ArrayLike | None = None,
+) -> Design:
     """Kernel thinning: halve a pool again and again, so that equal weights stay right.
 
     The points are a set, not a sequence: a smaller thinned set is not a part of a larger one.
@@ -65,7 +69,7 @@ def kernel_thinning(
     halvings = (len(request.pool) // n).bit_length() - 1
     pool = request.pool[: n * 2**halvings]
 
-    def values(y, x):
+    def values(y: Array, x: Array) -> Array:
         return kernel(np.atleast_2d(y), np.atleast_2d(x))[0]
 
     seed = int(request.rng.integers(2**31))

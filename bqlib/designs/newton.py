@@ -2,23 +2,34 @@
 
 The residual of a point x is z(x) minus its interpolant from the points picked so far; its power is
 the prior variance of f(x) that is left once f is known at them. A greedy design is a rule that
-picks a candidate by the two.
+picks a candidate by the two. Candidates that repeat a point, exactly or nearly, are left out: see
+:mod:`bqlib.weights`.
 """
 
+from __future__ import annotations
+
 import os
+from collections.abc import Callable
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from bqlib.arrays import Array, Mask
 from bqlib.checks import checked_number
-from bqlib.designs.design import Design
-from bqlib.weights import PIVOT_TOLERANCE, bq
+from bqlib.designs.design import Design, Request
+from bqlib.embeddings import Embedding
+from bqlib.weights import PIVOT_TOLERANCE, bq, repeats
 
 ROUNDING = 16 * np.finfo(float).eps  # of the largest k(x, x): the error of a power
 BLOCK = 2048  # candidates that are looked at together where the pool comes in blocks
 
 
-def newton_greedy(request, choose, refine=None, memory=None):
+def newton_greedy(
+    request: Request,
+    choose: Callable[[Array, Array], int | None],
+    refine: Callable[[Interpolant, Array, Array, Array], Array] | None = None,
+    memory: float | None = None,
+) -> Design:
     """Pick points one by one from the candidates.
 
     The design ends where the candidate that the rule chooses has a power of at most 1e-12 of the
@@ -67,13 +78,13 @@ def newton_greedy(request, choose, refine=None, memory=None):
     for step in range(len(initial), n):
         candidates.look(interpolant)
         # What is left at a point that repeats a picked one is rounding: no rule may compare it.
-        repeats = candidates.power <= ROUNDING * candidates.height
-        candidates.residual[repeats] = candidates.power[repeats] = 0.0
+        nothing = candidates.power <= ROUNDING * candidates.height
+        candidates.residual[nothing] = candidates.power[nothing] = 0.0
         i = choose(candidates.residual, candidates.power)
         power = candidates.power.max() if i is None else candidates.power[i]
         spent = power <= PIVOT_TOLERANCE * candidates.height
         if i is None or spent:
-            return Design(embedding, points[:step], bq, stop_reason(step, spent))
+            return Design(embedding, points[:step], bq, stop_reason(step, n, spent))
         if refine is None:
             x, residual = candidates.pool[i], candidates.residual[i]
             column = candidates.column(interpolant, i)
@@ -86,7 +97,7 @@ def newton_greedy(request, choose, refine=None, memory=None):
     return Design(embedding, points, bq)
 
 
-def best(score):
+def best(score: Array) -> int | None:
     """Index of the largest score, or None where none is positive."""
     i = int(np.argmax(score))
     return i if score[i] > 0 else None
@@ -107,7 +118,7 @@ class Interpolant:
         L^{-1} z at the points.
     """
 
-    def __init__(self, embedding, capacity):
+    def __init__(self, embedding: Embedding, capacity: int):
         self.embedding = embedding
         self.rank = 0
         self._points = np.empty((capacity, embedding.target.dim))
@@ -115,32 +126,42 @@ class Interpolant:
         self._projections = np.empty(capacity)
 
     @property
-    def points(self):
+    def points(self) -> Array:
         return self._points[: self.rank]
 
     @property
-    def factor(self):
+    def factor(self) -> Array:
         return self._factor[: self.rank, : self.rank]
 
     @property
-    def projections(self):
+    def projections(self) -> Array:
         return self._projections[: self.rank]
 
     @property
-    def weights(self):
+    def weights(self) -> Array:
         """K^{-1} z at the points, shape (rank,)."""
         return solve_triangular(self.factor, self.projections, lower=True, trans="T")
 
-    def columns(self, x):
-        """Newton basis at x (m, d), shape (rank, m): L^{-1} k(points, x)."""
-        return solve_triangular(self.factor, self.embedding.kernel(self.points, x), lower=True)
+    def gram(self, x: Array) -> Array:
+        """k(points, x) for x (m, d), shape (rank, m)."""
+        return self.embedding.kernel(self.points, x)
 
-    def residual_and_power(self, x, columns):
+    def columns(self, x: Array, gram: Array | None = None) -> Array:
+        """Newton basis at x (m, d), shape (rank, m): L^{-1} k(points, x)."""
+        return solve_triangular(self.factor, self.gram(x) if gram is None else gram, lower=True)
+
+    def repeated(self, x: Array, gram: Array | None = None) -> Mask:
+        """Which of x (m, d) repeat a point, shape (m,)."""
+        diagonal = self.embedding.kernel.diagonal
+        gram = self.gram(x) if gram is None else gram
+        return np.any(repeats(gram, diagonal(self.points), diagonal(x)), axis=0)
+
+    def residual_and_power(self, x: Array, columns: Array) -> tuple[Array, Array]:
         """Residual and power at x (m, d) from its `columns`, each of shape (m,)."""
         residual = self.embedding.kernel_mean(x) - self.projections @ columns
         return residual, self.embedding.kernel.diagonal(x) - np.square(columns).sum(axis=0)
 
-    def gradients(self, x, columns):
+    def gradients(self, x: Array, columns: Array) -> tuple[Array, Array]:
         """Gradients of residual and power at x (m, d) from its `columns`, each (m, d)."""
         kernel = self.embedding.kernel
         slopes = kernel.gradient(x, self.points)
@@ -150,13 +171,13 @@ class Interpolant:
         residual = residual - np.einsum("ijd,j->id", slopes, self.weights)
         return residual, 2 * (own - np.einsum("ijd,ji->id", slopes, solved))
 
-    def at(self, x):
-        """Column (rank,), residual and power at one point x (d,)."""
+    def at(self, x: Array) -> tuple[Array, float, float]:
+        """Column (rank,), residual and power at one point x (d,); no power where x is a repeat."""
         columns = self.columns(x[None])
         residual, power = self.residual_and_power(x[None], columns)
-        return columns[:, 0], residual[0], power[0]
+        return columns[:, 0], residual[0], 0.0 if self.repeated(x[None])[0] else power[0]
 
-    def add(self, x, column, residual, power):
+    def add(self, x: Array, column: Array, residual: float, power: float) -> None:
         """Take in the point x (d,), of positive power."""
         root = np.sqrt(power)
         self._points[self.rank] = x
@@ -169,67 +190,78 @@ class Interpolant:
 class _FixedPool:
     """One pool for all steps: its residual, power and basis are carried on from step to step."""
 
-    def __init__(self, request):
-        embedding, self.pool = request.embedding, request.pool
-        self.kernel = embedding.kernel
+    def __init__(self, request: Request):
+        assert request.pool is not None  # a fresh one is not fixed
+        self.pool, self.kernel = request.pool, request.embedding.kernel
         # Copies, as a kernel may hand out its own arrays or the pool's.
-        self.residual = np.array(embedding.kernel_mean(self.pool))
-        self.power = np.array(self.kernel.diagonal(self.pool))
+        self.residual = np.array(request.embedding.kernel_mean(self.pool))
+        self.heights = np.array(self.kernel.diagonal(self.pool))
+        self.power = self.heights.copy()
         self.height = max(self.power.max(), self.kernel.diagonal(request.initial).max(initial=0.0))
         self.basis = np.empty((request.n, len(self.pool)))
         self._product = np.empty(len(self.pool))
 
-    def look(self, interpolant):
+    def look(self, interpolant: Interpolant) -> None:
         pass
 
-    def learn(self, interpolant, x, column, residual, power):
+    def learn(
+        self, interpolant: Interpolant, x: Array, column: Array, residual: float, power: float
+    ) -> None:
         root, product = np.sqrt(power), self._product
         row = self.basis[interpolant.rank]
+        gram = self.kernel(x[None], self.pool)
         np.dot(column, self.basis[: interpolant.rank], out=product)
-        np.subtract(self.kernel(x[None], self.pool)[0], product, out=row)
+        np.subtract(gram[0], product, out=row)
         row /= root
         self.residual -= np.multiply(row, residual / root, out=product)
         self.power -= np.multiply(row, row, out=product)
+        # From here on it only falls, so that these stay without power.
+        self.power[repeats(gram, self.kernel.diagonal(x[None]), self.heights)[0]] = 0.0
 
-    def column(self, interpolant, i):
+    def column(self, interpolant: Interpolant, i: int) -> Array:
         return self.basis[: interpolant.rank, i].copy()
 
 
 class _PoolInBlocks:
     """Residual and power worked out anew at each step, for a fresh pool or for the fixed one."""
 
-    def __init__(self, request):
-        self.request, self.pool = request, request.pool
-        diagonal = request.embedding.kernel.diagonal
-        self.height = diagonal(request.initial).max(initial=0.0)
-        if self.pool is not None:
-            self.height = max(self.height, diagonal(self.pool).max())
+    def __init__(self, request: Request):
+        self.request = request
+        self.pool = request.initial if request.pool is None else request.pool
+        self.height: float = 0.0
+        for points in (request.initial, self.pool):
+            heights = request.embedding.kernel.diagonal(points)
+            self.height = max(self.height, heights.max(initial=0.0))
 
-    def look(self, interpolant):
+    def look(self, interpolant: Interpolant) -> None:
         if self.request.pool is None:
             self.pool = self.request.fresh_pool()
-            diagonal = interpolant.embedding.kernel.diagonal(self.pool)
-            self.height = max(self.height, diagonal.max())
+            heights = interpolant.embedding.kernel.diagonal(self.pool)
+            self.height = max(self.height, heights.max())
         self.residual, self.power = np.empty((2, len(self.pool)))
         for start in range(0, len(self.pool), BLOCK):
             own = slice(start, start + BLOCK)
             block = self.pool[own]
-            found = interpolant.residual_and_power(block, interpolant.columns(block))
+            gram = interpolant.gram(block)
+            found = interpolant.residual_and_power(block, interpolant.columns(block, gram))
             self.residual[own], self.power[own] = found
+            self.power[own][interpolant.repeated(block, gram)] = 0.0
 
-    def learn(self, interpolant, x, column, residual, power):
+    def learn(
+        self, interpolant: Interpolant, x: Array, column: Array, residual: float, power: float
+    ) -> None:
         pass
 
-    def column(self, interpolant, i):
+    def column(self, interpolant: Interpolant, i: int) -> Array:
         return interpolant.columns(self.pool[i : i + 1])[:, 0]
 
 
-def _candidates(request, memory):
+def _candidates(request: Request, memory: float | None) -> _FixedPool | _PoolInBlocks:
     """The candidates of a request, as the memory allows."""
     memory = _physical_memory() if memory is None else checked_number(memory, "memory")
     n, dim = request.n, request.embedding.target.dim
     size = request.candidates.size if request.pool is None else len(request.pool)
-    least = 8 * (size * (dim + 6) + min(size, BLOCK) * (3 * n + dim) + 2 * n**2)
+    least = 8 * (size * (dim + 9) + min(size, BLOCK) * (3 * n + dim) + 2 * n**2)
     if request.pool is not None and least + 8 * size * n <= memory:
         return _FixedPool(request)
     if least <= memory:
@@ -240,7 +272,7 @@ def _candidates(request, memory):
     )
 
 
-def _physical_memory():
+def _physical_memory() -> float:
     """Bytes of memory of this machine, infinite where it does not say."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -248,11 +280,11 @@ def _physical_memory():
         return np.inf
 
 
-def stop_reason(n, spent):
+def stop_reason(n: int, asked: int, spent: bool) -> str:
     """Why a greedy design ends at n points: the next candidate is spent, or none is of use."""
     if spent:
         return (
-            f"design stops at n = {n}: the next pivot is below {PIVOT_TOLERANCE:g} of the kernel's "
-            "height"
+            f"design stops at n = {n} of {asked}: the next pivot is below {PIVOT_TOLERANCE:g} of "
+            "the kernel's height"
         )
-    return f"design stops at n = {n}: no further candidate lowers the MMD"
+    return f"design stops at n = {n} of {asked}: no further candidate lowers the MMD"

@@ -1,11 +1,24 @@
 """Randomly pivoted Cholesky."""
 
+from numpy.typing import ArrayLike
+
+from bqlib.arrays import Array, Seed
 from bqlib.candidates import Candidates
-from bqlib.designs.design import checked_request
+from bqlib.designs.design import Design, Pool, checked_request
 from bqlib.designs.newton import newton_greedy
+from bqlib.kernels import Kernel
+from bqlib.targets import Target
 
 
-def rpcholesky(target, kernel, n, *, rng, candidates=Candidates(), initial=None):  # noqa: B008
+def rpcholesky(
+    target: Target,
+    kernel: Kernel,
+    n: int,
+    *,
+    rng: Seed | None = None,
+    candidates: Pool = Candidates(),  # noqa: B008
+    initial: ArrayLike | None = None,
+) -> Design:
     """Randomly pivoted Cholesky: each point is drawn with probability proportional to its power.
 
     Parameters
@@ -43,7 +56,7 @@ def rpcholesky(target, kernel, n, *, rng, candidates=Candidates(), initial=None)
     """
     request = checked_request(target, kernel, n, rng, candidates, initial)
 
-    def draw(residual, power):
+    def draw(residual: Array, power: Array) -> int | None:
         total = power.sum()
         return int(request.rng.choice(len(power), p=power / total)) if total > 0 else None
 

@@ -1,26 +1,30 @@
 """Sequential Bayesian quadrature."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import Bounds, minimize
 
+from bqlib.arrays import Array, Seed
 from bqlib.candidates import Candidates
 from bqlib.checks import checked_count
-from bqlib.designs.design import checked_request, support
-from bqlib.designs.newton import best, newton_greedy
+from bqlib.designs.design import Design, Pool, checked_request, support
+from bqlib.designs.newton import Interpolant, best, newton_greedy
+from bqlib.kernels import Kernel
+from bqlib.targets import Target
 from bqlib.weights import PIVOT_TOLERANCE
 
 
 def sbq(
-    target,
-    kernel,
-    n,
+    target: Target,
+    kernel: Kernel,
+    n: int,
     *,
-    rng,
-    candidates=Candidates(),  # noqa: B008
-    initial=None,
-    refine=0,
-    memory=None,
-):
+    rng: Seed | None = None,
+    candidates: Pool = Candidates(),  # noqa: B008
+    initial: ArrayLike | None = None,
+    refine: int = 0,
+    memory: float | None = None,
+) -> Design:
     """Sequential Bayesian quadrature: each point lowers the posterior variance the most.
 
     Parameters
@@ -78,7 +82,7 @@ def sbq(
     request = checked_request(target, kernel, n, rng, candidates, initial)
     refine = checked_count(refine, "refine")
 
-    def climb(interpolant, pool, residual, power):
+    def climb(interpolant: Interpolant, pool: Array, residual: Array, power: Array) -> Array:
         best_first = np.argsort(decrement(residual, power))[::-1]
         return _climb(interpolant, pool[best_first[:refine]])
 
@@ -90,14 +94,14 @@ def sbq(
     )
 
 
-def decrement(residual, power):
+def decrement(residual: Array, power: Array) -> Array:
     """Fall of MMD^2 that each candidate brings; zero where both are zero, or the power infinite."""
     fall = residual * residual
     fall /= np.maximum(power, np.finfo(float).tiny)
     return fall
 
 
-def _climb(interpolant, starts):
+def _climb(interpolant: Interpolant, starts: Array) -> Array:
     """The point (d,) of the largest decrement of those reached by L-BFGS from starts (m, d).
 
     All climbs are one problem, the sum of their decrements: it is separable, and so one call to
@@ -107,7 +111,7 @@ def _climb(interpolant, starts):
     height = interpolant.embedding.kernel.diagonal(starts).max()
     floor = PIVOT_TOLERANCE * height
 
-    def falls(x):
+    def falls(x: Array) -> tuple[Array, Array, Array]:
         columns = interpolant.columns(x)
         residual, power = interpolant.residual_and_power(x, columns)
         return columns, residual, np.maximum(power, 0.0) + floor
@@ -115,7 +119,7 @@ def _climb(interpolant, starts):
     _, residual, power = falls(starts)
     scale = (residual**2 / power).max()
 
-    def objective(flat):
+    def objective(flat: Array) -> tuple[float, Array]:
         x = flat.reshape(starts.shape)
         columns, residual, power = falls(x)
         residual_slope, power_slope = interpolant.gradients(x, columns)
@@ -129,5 +133,5 @@ def _climb(interpolant, starts):
     )
     points = np.concatenate([starts, found.x.reshape(starts.shape)])
     residual, power = interpolant.residual_and_power(points, interpolant.columns(points))
-    power[power <= floor] = np.inf
+    power[(power <= floor) | interpolant.repeated(points)] = np.inf
     return points[np.argmax(decrement(residual, power))]

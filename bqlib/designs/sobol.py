@@ -1,17 +1,28 @@
 """Sobol points, mapped to the target."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 from scipy.stats import qmc
 
-from bqlib.designs.design import NO_POOL, Design, checked_request
-from bqlib.targets import GaussianMixture, Product, Uniform
+from bqlib.arrays import Array, Seed
+from bqlib.designs.design import Design, Pool, checked_request_without_pool
+from bqlib.kernels import Kernel
+from bqlib.targets import GaussianMixture, Product, Target, Uniform
 from bqlib.weights import uniform
 
 BITS = 30  # of each coordinate in [0, 1)
 
 
-def sobol(target, kernel, n, *, rng, candidates=None, initial=None):
+def sobol(
+    target: Target,
+    kernel: Kernel,
+    n: int,
+    *,
+    rng: Seed | None = None,
+    candidates: Pool | None = None,
+    initial: ArrayLike | None = None,
+) -> Design:
     """Scrambled Sobol points mapped to the target, with equal weights: quasi-Monte Carlo.
 
     The coordinates of a Gaussian go through the normal quantile and the Cholesky factor of the
@@ -28,7 +39,7 @@ def sobol(target, kernel, n, *, rng, candidates=None, initial=None):
     rng : numpy.random.Generator or int
         Scrambles the sequence.
     candidates : optional
-        Not used: there so that every design is called in one way.
+        Checked, and then left alone: it is there so that every design is called in one way.
     initial : array_like, shape (m, d), optional
         Points to take the place of the first m.
 
@@ -50,7 +61,7 @@ def sobol(target, kernel, n, *, rng, candidates=None, initial=None):
     Owen, "Scrambling Sobol' and Niederreiter-Xing points", 1998; Dick and Pillichshammer, "Digital
     Nets and Sequences", 2010.
     """
-    request = checked_request(target, kernel, n, rng, NO_POOL, initial)
+    request = checked_request_without_pool(target, kernel, n, rng, candidates, initial)
     engine = qmc.Sobol(_cube_dim(target), bits=BITS, rng=request.rng)
     # A whole power of two, as the engine advises; the middle of each bin, as 0 has no quantile.
     cube = engine.random_base2(max(request.n - 1, 1).bit_length())[: request.n] + 0.5 ** (BITS + 1)
@@ -58,7 +69,7 @@ def sobol(target, kernel, n, *, rng, candidates=None, initial=None):
     return Design(request.embedding, points, uniform)
 
 
-def _cube_dim(target):
+def _cube_dim(target: Target) -> int:
     """How many coordinates of the unit cube make one point."""
     match target:
         case Uniform():
@@ -73,7 +84,7 @@ def _cube_dim(target):
     )
 
 
-def _from_cube(target, cube):
+def _from_cube(target: Target, cube: Array) -> Array:
     """Points of the open unit cube to points of the target, (n, cube dim) to (n, d)."""
     match target:
         case Uniform():
@@ -90,3 +101,4 @@ def _from_cube(target, cube):
             ends = np.cumsum([_cube_dim(block) for block in target.blocks])
             parts = zip(target.blocks, np.split(cube, ends[:-1], axis=1), strict=True)
             return np.concatenate([_from_cube(block, part) for block, part in parts], axis=1)
+    raise AssertionError  # _cube_dim has refused all others

@@ -1,25 +1,26 @@
 """Embeddings of sums, scalings and products of kernels, from those of their parts."""
 
+from bqlib.arrays import total
 from bqlib.embeddings.embedding import Embedding, blocks_of, embed, product_of_parts, register
-from bqlib.kernels import OnCoordinates, ProductKernel, ScaledKernel, SumKernel
-from bqlib.targets import Product, Uniform
+from bqlib.kernels import Kernel, OnCoordinates, ProductKernel, ScaledKernel, SumKernel
+from bqlib.targets import Product, Target, Uniform
 
 
 @register(SumKernel, object)
-def sum_any_target(kernel, target):
+def sum_any_target(kernel: SumKernel, target: Target) -> Embedding:
     """Sums of the parts' kernel means and prior variances."""
     parts = [embed(part, target) for part in kernel.parts]
     return Embedding(
         kernel,
         target,
-        lambda x: sum(part.kernel_mean(x) for part in parts),
-        lambda x: sum(part.kernel_mean_gradient(x) for part in parts),
+        lambda x: total(part.kernel_mean(x) for part in parts),
+        lambda x: total(part.kernel_mean_gradient(x) for part in parts),
         sum(part.prior_variance for part in parts),
     )
 
 
 @register(ScaledKernel, object)
-def scaled_any_target(kernel, target):
+def scaled_any_target(kernel: ScaledKernel, target: Target) -> Embedding:
     """The factor times the kernel's own mean and prior variance."""
     part = embed(kernel.kernel, target)
     return Embedding(
@@ -33,12 +34,12 @@ def scaled_any_target(kernel, target):
 
 @register(OnCoordinates, Product)
 @register(OnCoordinates, Uniform)
-def on_coordinates_of_blocks(kernel, target):
+def on_coordinates_of_blocks(kernel: OnCoordinates, target: Product | Uniform) -> Embedding:
     """The embedding of the inner kernel for the blocks of the target that it sees."""
     seen, blocks = list(kernel.coordinates), []
     of_first = {own[0]: (own, block) for own, block in blocks_of(target)}
     while seen:
-        own, block = of_first.get(seen[0], ([], None))
+        own, block = of_first.get(seen[0], ([], target))
         if not own or seen[: len(own)] != own:
             raise ValueError(
                 f"OnCoordinates sees {kernel.coordinates}; it must see whole blocks of the "
@@ -53,7 +54,7 @@ def on_coordinates_of_blocks(kernel, target):
 
 @register(ProductKernel, Product)
 @register(ProductKernel, Uniform)
-def product_of_blocks(kernel, target):
+def product_of_blocks(kernel: ProductKernel, target: Product | Uniform) -> Embedding:
     """Products over the factors, which must act on different coordinates."""
     coordinates = [_coordinates(part, target.dim) for part in kernel.parts]
     shared = sorted(set.intersection(*coordinates))
@@ -67,7 +68,7 @@ def product_of_blocks(kernel, target):
     return product_of_parts(kernel, target, parts)
 
 
-def _coordinates(kernel, dim):
+def _coordinates(kernel: Kernel, dim: int) -> set[int]:
     """The coordinates that a kernel sees."""
     match kernel:
         case OnCoordinates():

@@ -1,14 +1,19 @@
 """What an embedding is, and how the one of a pair is found."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from bqlib.arrays import Array, ArrayFunction
 from bqlib.checks import checked_points
+from bqlib.kernels import Kernel
+from bqlib.targets import Product, Target, Uniform
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class Embedding:
     """A target seen through a kernel: all that quadrature needs to know of the two.
 
@@ -24,44 +29,57 @@ class Embedding:
         V0 = E k(X, X'), the variance of the integral before any evaluation.
     """
 
-    kernel: object
-    target: object
-    kernel_mean: Callable
-    kernel_mean_gradient: Callable
+    kernel: Kernel
+    target: Target
+    kernel_mean: Callable[[ArrayLike], Array]
+    kernel_mean_gradient: Callable[[ArrayLike], Array]
     prior_variance: float
 
-    def __post_init__(self):
-        for name in ("kernel_mean", "kernel_mean_gradient"):
-            checked = _on_points(getattr(self, name), self.target.dim)
-            object.__setattr__(self, name, checked)
+    def __init__(
+        self,
+        kernel: Kernel,
+        target: Target,
+        kernel_mean: ArrayFunction,
+        kernel_mean_gradient: ArrayFunction,
+        prior_variance: float,
+    ):
+        object.__setattr__(self, "kernel", kernel)
+        object.__setattr__(self, "target", target)
+        object.__setattr__(self, "kernel_mean", _on_points(kernel_mean, target.dim))
+        gradient = _on_points(kernel_mean_gradient, target.dim)
+        object.__setattr__(self, "kernel_mean_gradient", gradient)
+        object.__setattr__(self, "prior_variance", prior_variance)
 
 
-def _on_points(function, dim):
+def _on_points(function: ArrayFunction, dim: int) -> Callable[[ArrayLike], Array]:
     """`function` behind a check that it is called on points (n, dim)."""
 
-    def on_points(x):
+    def on_points(x: ArrayLike) -> Array:
         return function(checked_points(x, dim))
 
     return on_points
 
 
-_pairs = {}
+Embed = Callable[[Any, Any], Embedding]  # of a kernel and a target of the types it serves
+F = TypeVar("F", bound=Embed)
+Part = tuple[Sequence[int], Embedding]  # of a factor: the coordinates it takes, and its embedding
+_pairs: dict[tuple[type, type], Embed] = {}
 
 
-def register(kernel_type, target_type):
+def register(kernel_type: type, target_type: type) -> Callable[[F], F]:
     """Decorator: make a function(kernel, target) -> Embedding the one for this pair of types.
 
     It serves subclasses too; ``object`` as one of the types stands for any.
     """
 
-    def keep(function):
+    def keep(function: F) -> F:
         _pairs[kernel_type, target_type] = function
         return function
 
     return keep
 
 
-def find(kernel_type, target_type):
+def find(kernel_type: type, target_type: type) -> Embed:
     """The function registered for a pair of types, or a TypeError that names those that work."""
     for kernel_base in kernel_type.__mro__:
         for target_base in target_type.__mro__:
@@ -76,12 +94,12 @@ def find(kernel_type, target_type):
     )
 
 
-def pairs():
+def pairs() -> dict[tuple[type, type], Embed]:
     """The functions registered so far, by their (kernel type, target type)."""
     return dict(_pairs)
 
 
-def embed(kernel, target):
+def embed(kernel: Kernel, target: Target) -> Embedding:
     """Embedding of `target` under `kernel`, in closed form.
 
     Parameters
@@ -97,7 +115,8 @@ def embed(kernel, target):
     Raises
     ------
     TypeError
-        If the pair has no closed form here; the message names the pairs that have.
+        If `kernel` is no kernel, or the pair has no closed form here; the message names the pairs
+        that have.
     ValueError
         If kernel and target differ in dimension, or their parameters leave no closed form.
 
@@ -118,6 +137,16 @@ def embed(kernel, target):
     >>> round(embedding.prior_variance, 6)
     0.57735
     """
+    if isinstance(target, Kernel):
+        raise TypeError(
+            f"the target is a kernel, {type(target).__name__}, and the kernel is of type "
+            f"{type(kernel).__name__}; a design takes first the target and then the kernel, "
+            "embed first the kernel and then the target"
+        )
+    if not isinstance(kernel, Kernel):
+        raise TypeError(
+            f"the kernel is of type {type(kernel).__name__}; it must be a bqlib.kernels.Kernel"
+        )
     function = find(type(kernel), type(target))
     if kernel.dim is not None and kernel.dim != target.dim:
         raise ValueError(
@@ -127,13 +156,13 @@ def embed(kernel, target):
     return function(kernel, target)
 
 
-def embed_by_blocks(kernel, target):
+def embed_by_blocks(kernel: Any, target: Product | Uniform) -> Embedding:
     """Embedding of a kernel that factorises over the independent blocks of its target."""
     parts = [(own, embed(kernel.block(own), block)) for own, block in blocks_of(target)]
     return product_of_parts(kernel, target, parts)
 
 
-def blocks_of(target):
+def blocks_of(target: Product | Uniform) -> list[tuple[list[int], Target]]:
     """Coordinates and target of each independent block of a Product or Uniform target."""
     ends = np.cumsum([block.dim for block in target.blocks])
     return [
@@ -142,7 +171,7 @@ def blocks_of(target):
     ]
 
 
-def product_of_parts(kernel, target, parts):
+def product_of_parts(kernel: Kernel, target: Target, parts: Sequence[Part]) -> Embedding:
     """Embedding of a kernel whose factors act on independent blocks of coordinates.
 
     Kernel mean and prior variance are the products of those of the parts.
@@ -154,13 +183,13 @@ def product_of_parts(kernel, target, parts):
         For each factor, the coordinates that its embedding takes, and that embedding.
     """
 
-    def means(x):
+    def means(x: Array) -> Array:
         return np.array([part.kernel_mean(x[:, own]) for own, part in parts])
 
-    def kernel_mean(x):
+    def kernel_mean(x: Array) -> Array:
         return np.prod(means(x), axis=0)
 
-    def kernel_mean_gradient(x):
+    def kernel_mean_gradient(x: Array) -> Array:
         values = means(x)
         gradient = np.zeros_like(x)
         for i, (own, part) in enumerate(parts):

@@ -1,9 +1,12 @@
 """Embeddings under the exponentiated quadratic kernel."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 from scipy.special import erf, erfcx
 
-from bqlib.arrays import solve_lower
+from bqlib.arrays import Array, solve_lower, total
 from bqlib.embeddings.embedding import Embedding, embed_by_blocks, register
 from bqlib.embeddings.quadrature import (
     LEGENDRE_NODES,
@@ -15,7 +18,9 @@ from bqlib.targets import GaussianMixture, Product, Uniform
 
 
 @register(ExponentiatedQuadratic, GaussianMixture)
-def exponentiated_quadratic_gaussian_mixture(kernel, target):
+def exponentiated_quadratic_gaussian_mixture(
+    kernel: ExponentiatedQuadratic, target: GaussianMixture
+) -> Embedding:
     """Kernel mean |L|^(1/2) sum_j p_j |L + S_j|^(-1/2) exp(-(x-m_j)'(L+S_j)^-1(x-m_j)/2).
 
     The product of two Gaussian densities integrates to a Gaussian density; V0 is the same sum
@@ -25,23 +30,23 @@ def exponentiated_quadratic_gaussian_mixture(kernel, target):
     height = kernel.height(target.dim)
     root = np.diag(np.linalg.cholesky(metric))
 
-    def shrinkage(factors):
+    def shrinkage(factors: Any) -> Array:
         # |L|^(1/2) |L + S|^(-1/2), factor by factor so that no determinant overflows.
         return np.prod(root / np.diagonal(factors, axis1=-2, axis2=-1), axis=-1)
 
-    factors = np.linalg.cholesky(metric + target.covariances)
+    factors: Any = np.linalg.cholesky(metric + target.covariances)
     heights = height * target.weights * shrinkage(factors)
 
-    def terms(x):
+    def terms(x: Array) -> Iterator[tuple[Array, Array, Array]]:
         for factor, mean, height in zip(factors, target.means, heights, strict=True):
             white = solve_lower(factor, (x - mean).T)
             yield factor, white, height * np.exp(-0.5 * np.square(white).sum(axis=0))
 
-    def kernel_mean(x):
-        return sum(term for _, _, term in terms(x))
+    def kernel_mean(x: Array) -> Array:
+        return total(term for _, _, term in terms(x))
 
-    def kernel_mean_gradient(x):
-        return sum(
+    def kernel_mean_gradient(x: Array) -> Array:
+        return total(
             -term[:, None] * solve_lower(factor, white, transposed=True).T
             for factor, white, term in terms(x)
         )
@@ -56,23 +61,23 @@ def exponentiated_quadratic_gaussian_mixture(kernel, target):
 
 
 @register(ExponentiatedQuadratic, Uniform)
-def exponentiated_quadratic_uniform(kernel, target):
+def exponentiated_quadratic_uniform(kernel: ExponentiatedQuadratic, target: Uniform) -> Embedding:
     """Kernel mean by the error function, in each coordinate. O(n d) for n points.
 
     Where the box is short against the length-scale, differences of error functions cancel, and
     Gauss-Legendre quadrature of the kernel takes their place.
     """
-    if target.dim > 1 or kernel.covariance is not None:
+    if target.dim > 1 or kernel.lengthscale is None:
         return embed_by_blocks(kernel, target)
     height = kernel.height(1)
     unit = np.sqrt(2) * float(np.squeeze(kernel.lengthscale))
     (lower,), (upper,) = target.lower, target.upper
     width = (upper - lower) / unit
 
-    def ends(x):
+    def ends(x: Array) -> tuple[Array, Array]:
         return (x[:, 0] - lower) / unit, (upper - x[:, 0]) / unit
 
-    def kernel_mean(x):
+    def kernel_mean(x: Array) -> Array:
         left, right = ends(x)
         near = -np.minimum(left, right)  # distance to the box, where it is positive
         mean = np.sqrt(np.pi) / 2 * (erf(left) + erf(right)) / width
@@ -88,7 +93,7 @@ def exponentiated_quadratic_uniform(kernel, target):
         mean[flat] = np.exp(-(distances**2)) @ LEGENDRE_WEIGHTS
         return height * mean
 
-    def kernel_mean_gradient(x):
+    def kernel_mean_gradient(x: Array) -> Array:
         # (k(x - lower) - k(upper - x)) / (upper - lower), as one difference of exponents
         left, right = ends(x)
         change = (left - right) * width  # left^2 - right^2

@@ -1,11 +1,12 @@
 """Embeddings under the Matern kernel, from one-dimensional ones for each coordinate."""
 
+from collections.abc import Sequence
 from math import comb
 
 import numpy as np
 from scipy.special import erfc, erfcx
 
-from bqlib.arrays import polyval, product_gradient
+from bqlib.arrays import Array, polyval, product_gradient, total
 from bqlib.embeddings.embedding import Embedding, embed_by_blocks, register
 from bqlib.embeddings.quadrature import (
     LAGUERRE_NODES,
@@ -17,7 +18,7 @@ from bqlib.targets import GaussianMixture, Product, Uniform
 
 
 @register(Matern, GaussianMixture)
-def matern_gaussian_mixture(kernel, target):
+def matern_gaussian_mixture(kernel: Matern, target: GaussianMixture) -> Embedding:
     """Kernel mean by erfcx, in each coordinate of each component. O(n J d) for n points.
 
     The covariances must be diagonal: where the coordinates of a component depend on each other,
@@ -37,21 +38,21 @@ def matern_gaussian_mixture(kernel, target):
     deviations = np.sqrt(np.diagonal(target.covariances, axis1=1, axis2=2))
     value, slope = MATERN_VALUE[kernel.nu], MATERN_SLOPE[kernel.nu]
 
-    def means(u, deviations):
+    def means(u: Array, deviations: Array) -> Array:
         """Kernel mean at distance u from the mean, in each coordinate (the last axis)."""
         return one_sided(value, u, deviations, rates) + one_sided(value, -u, deviations, rates)
 
-    def slopes(u, deviations):
+    def slopes(u: Array, deviations: Array) -> Array:
         right, left = (one_sided(slope, side, deviations, rates) for side in (u, -u))
         return -rates * (right - left)
 
-    def kernel_mean(x):
+    def kernel_mean(x: Array) -> Array:
         components = zip(target.weights, target.means, deviations, strict=True)
-        return height * sum(w * np.prod(means(x - m, s), axis=-1) for w, m, s in components)
+        return height * total(w * np.prod(means(x - m, s), axis=-1) for w, m, s in components)
 
-    def kernel_mean_gradient(x):
+    def kernel_mean_gradient(x: Array) -> Array:
         components = zip(target.weights, target.means, deviations, strict=True)
-        return height * sum(
+        return height * total(
             w * product_gradient(means(x - m, s).T, slopes(x - m, s).T) for w, m, s in components
         )
 
@@ -62,7 +63,7 @@ def matern_gaussian_mixture(kernel, target):
     return Embedding(kernel, target, kernel_mean, kernel_mean_gradient, prior_variance)
 
 
-def one_sided(coefficients, u, deviation, rate):
+def one_sided(coefficients: Sequence[float], u: Array, deviation: Array, rate: Array) -> Array:
     """E[P(rate R) exp(-rate R); R > 0] for R ~ N(u, deviation^2), element by element.
 
     P is a polynomial of degree 2 or less. With b = rate deviation and
@@ -97,12 +98,12 @@ def one_sided(coefficients, u, deviation, rate):
         moments.append(centre * mass + b * density / np.sqrt(2 * np.pi))
     if len(coefficients) > 2:
         moments.append(centre * moments[1] + b**2 * mass)
-    moment[direct] = sum(p * m for p, m in zip(coefficients, moments, strict=True))
+    moment[direct] = total(p * m for p, m in zip(coefficients, moments, strict=True))
     return moment
 
 
 @register(Matern, Uniform)
-def matern_uniform(kernel, target):
+def matern_uniform(kernel: Matern, target: Uniform) -> Embedding:
     """Kernel mean by integrals of P(rho) exp(-rho) in each coordinate. O(n d) for n points."""
     if target.dim > 1:
         return embed_by_blocks(kernel, target)
@@ -111,15 +112,16 @@ def matern_uniform(kernel, target):
     value = MATERN_VALUE[kernel.nu]
     width = rate * (upper - lower)
 
-    def kernel_mean(x):
+    def kernel_mean(x: Array) -> Array:
         left, right = rate * (x[:, 0] - lower), rate * (upper - x[:, 0])
-        inside = segment(value, 0.0, np.clip(left, 0, width))
-        inside += segment(value, 0.0, np.clip(right, 0, width))
+        here = np.zeros(())
+        inside = segment(value, here, np.clip(left, 0, width))
+        inside += segment(value, here, np.clip(right, 0, width))
         near = -np.minimum(left, right)
         outside = segment(value, np.maximum(near, 0), width)
         return height * np.where(near > 0, outside, inside) / width
 
-    def kernel_mean_gradient(x):
+    def kernel_mean_gradient(x: Array) -> Array:
         left, right = rate * np.abs(x[:, 0] - lower), rate * np.abs(upper - x[:, 0])
         # k(x - lower) - k(upper - x), the integral of the kernel's slope between the two
         slope = segment(MATERN_SLOPE[kernel.nu], np.minimum(left, right), np.abs(right - left))
@@ -137,7 +139,7 @@ def matern_uniform(kernel, target):
     return Embedding(kernel, target, kernel_mean, kernel_mean_gradient, float(height * variance))
 
 
-def segment(coefficients, start, length):
+def segment(coefficients: Sequence[float], start: Array, length: Array) -> Array:
     """Integral of P(t) exp(-t) from `start` to `start` + `length`, element by element.
 
     As exp(-start) times the integral of P(start + t) exp(-t) from 0 to `length`, so that a short
@@ -151,7 +153,7 @@ def segment(coefficients, start, length):
         polyval(start, [comb(k, i) * p for k, p in enumerate(coefficients) if k >= i])
         for i in range(len(coefficients))
     ]
-    return np.exp(-start) * sum(c * m for c, m in zip(taylor, moments, strict=True))
+    return np.exp(-start) * total(c * m for c, m in zip(taylor, moments, strict=True))
 
 
 register(Matern, Product)(embed_by_blocks)

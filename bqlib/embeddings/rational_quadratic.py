@@ -1,20 +1,27 @@
 """Embeddings under the rational quadratic kernel, a Gamma mixture of exponentiated quadratics."""
 
+from collections.abc import Callable, Iterable
+
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import poch, wofz
 
-from bqlib.arrays import polyval
-from bqlib.embeddings.embedding import Embedding, embed_by_blocks, register
+from bqlib.arrays import Array, ArrayFunction, polyval, total
+from bqlib.embeddings.embedding import Embed, Embedding, embed_by_blocks, register
 from bqlib.embeddings.exponentiated_quadratic import (
     exponentiated_quadratic_gaussian_mixture,
     exponentiated_quadratic_uniform,
 )
 from bqlib.kernels import ExponentiatedQuadratic, RationalQuadratic
-from bqlib.targets import GaussianMixture, Product, Uniform
+from bqlib.targets import GaussianMixture, Product, Target, Uniform
+
+ComplexArray = NDArray[np.complex128]
 
 
 @register(RationalQuadratic, GaussianMixture)
-def rational_quadratic_gaussian_mixture(kernel, target):
+def rational_quadratic_gaussian_mixture(
+    kernel: RationalQuadratic, target: GaussianMixture
+) -> Embedding:
     """See :func:`mix_over_lengthscales`; closed form for alpha = 1 in one dimension."""
     if kernel.alpha == 1 and target.dim == 1:
         return cauchy_gaussian_mixture(kernel, target)
@@ -22,7 +29,7 @@ def rational_quadratic_gaussian_mixture(kernel, target):
 
 
 @register(RationalQuadratic, Uniform)
-def rational_quadratic_uniform(kernel, target):
+def rational_quadratic_uniform(kernel: RationalQuadratic, target: Uniform) -> Embedding:
     """See :func:`mix_over_lengthscales`; closed form for alpha = 1 in one dimension."""
     if kernel.alpha == 1 and target.dim == 1:
         return cauchy_uniform(kernel, target)
@@ -30,12 +37,14 @@ def rational_quadratic_uniform(kernel, target):
 
 
 @register(RationalQuadratic, Product)
-def rational_quadratic_product(kernel, target):
+def rational_quadratic_product(kernel: RationalQuadratic, target: Product) -> Embedding:
     """See :func:`mix_over_lengthscales`: each of its parts factorises over the blocks."""
     return mix_over_lengthscales(kernel, target, embed_by_blocks)
 
 
-def mix_over_lengthscales(kernel, target, embed_part):
+def mix_over_lengthscales(
+    kernel: RationalQuadratic, target: Target, embed_part: Embed
+) -> Embedding:
     """Kernel mean as the Gamma mean of exponentiated quadratic ones, by quadrature.
 
     The kernel is E exp(-tau r^2 / 2) for tau ~ Gamma(alpha, rate alpha), so its mean is that of
@@ -55,19 +64,19 @@ def mix_over_lengthscales(kernel, target, embed_part):
         for tau in precisions
     ]
 
-    def mix(values):
-        return height * sum(w * value for w, value in zip(weights, values, strict=True))
+    def mix(values: Iterable[Array]) -> Array:
+        return height * total(w * value for w, value in zip(weights, values, strict=True))
 
     return Embedding(
         kernel,
         target,
         lambda x: mix(part.kernel_mean(x) for part in parts),
         lambda x: mix(part.kernel_mean_gradient(x) for part in parts),
-        float(mix(part.prior_variance for part in parts)),
+        float(mix(np.array(part.prior_variance) for part in parts)),
     )
 
 
-def gamma_rule(alpha):
+def gamma_rule(alpha: float) -> tuple[Array, Array]:
     """Nodes and weights for the mean of a smooth function of tau ~ Gamma(alpha, rate alpha).
 
     The trapezoidal rule in u, where log tau = u - exp(-(u + 15)): evenly spaced in log tau down
@@ -87,7 +96,7 @@ def gamma_rule(alpha):
     return np.exp(log_tau[kept]), weights / weights.sum()
 
 
-def cauchy_gaussian_mixture(kernel, target):
+def cauchy_gaussian_mixture(kernel: RationalQuadratic, target: GaussianMixture) -> Embedding:
     """Closed form for alpha = 1 in one dimension, by the Faddeeva function w.
 
     With c = sqrt(2) l, the kernel c^2 / (c^2 + r^2) is the real part of a Laplace transform, and
@@ -98,16 +107,16 @@ def cauchy_gaussian_mixture(kernel, target):
     means = target.means[:, 0]
     deviations = np.sqrt(target.covariances[:, 0, 0])
 
-    def argument(u, s):
+    def argument(u: Array, s: Array) -> ComplexArray:
         return (u + 1j * c) / (np.sqrt(2) * s)
 
-    def mean(u, s):
+    def mean(u: Array, s: Array) -> Array:
         return np.sqrt(np.pi / 2) * c / s * wofz(argument(u, s)).real
 
-    def slope(u, s):
+    def slope(u: Array, s: Array) -> Array:
         return np.sqrt(np.pi) * c / (2 * s**2) * faddeeva_derivative(argument(u, s)).real
 
-    def over_components(function):
+    def over_components(function: Callable[[Array, Array], Array]) -> ArrayFunction:
         return lambda x: height * (function(x - means, deviations) @ target.weights)
 
     pairs = mean(means[:, None] - means, np.hypot(deviations[:, None], deviations))
@@ -120,7 +129,7 @@ def cauchy_gaussian_mixture(kernel, target):
     )
 
 
-def faddeeva_derivative(z):
+def faddeeva_derivative(z: ComplexArray) -> ComplexArray:
     """w'(z) = 2i / sqrt(pi) - 2 z w(z), by its asymptotic series where the two terms cancel."""
     derivative = 2j / np.sqrt(np.pi) - 2 * z * wofz(z)
     far = np.abs(z) > 8
@@ -130,22 +139,22 @@ def faddeeva_derivative(z):
     return derivative
 
 
-def cauchy_uniform(kernel, target):
+def cauchy_uniform(kernel: RationalQuadratic, target: Uniform) -> Embedding:
     """Closed form for alpha = 1 in one dimension, by the arc tangent."""
     height = kernel.height(1)
     c = np.sqrt(2) * float(np.squeeze(kernel.lengthscale))
     (lower,), (upper,) = target.lower, target.upper
     width = (upper - lower) / c
 
-    def ends(x):
+    def ends(x: Array) -> tuple[Array, Array]:
         return (x[:, 0] - lower) / c, (upper - x[:, 0]) / c
 
-    def kernel_mean(x):
+    def kernel_mean(x: Array) -> Array:
         left, right = ends(x)
         # atan(left) + atan(right), as one angle so that it does not cancel outside the box
         return height * np.arctan2(width, 1 - left * right) / width
 
-    def kernel_mean_gradient(x):
+    def kernel_mean_gradient(x: Array) -> Array:
         left, right = ends(x)
         slope = (right - left) / ((1 + left**2) * (1 + right**2)) / c
         return height * slope[:, None]

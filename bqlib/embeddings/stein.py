@@ -5,11 +5,11 @@ import numpy as np
 from bqlib.embeddings.embedding import Embedding, register
 from bqlib.embeddings.empirical import any_kernel_empirical
 from bqlib.kernels import Stein
-from bqlib.targets import Empirical
+from bqlib.targets import Empirical, Target
 
 
 @register(Stein, object)
-def stein_any_target(kernel, target):
+def stein_any_target(kernel: Stein, target: Target) -> Embedding:
     """Kernel mean C everywhere, and V0 = C: the rest of the kernel has mean zero under p."""
     if kernel.target is not target:
         raise ValueError(

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from bqlib.arrays import ArrayFunction
 from bqlib.embeddings.embedding import Embedding, embed_by_blocks, register
 from bqlib.kernels import (
     Brownian,
@@ -14,7 +15,7 @@ from bqlib.kernels import (
 from bqlib.targets import Product, Uniform
 
 # In one dimension: kernel mean, its derivative, prior variance.
-FORMULAS = {
+FORMULAS: dict[type[UnitCubeKernel], tuple[ArrayFunction, ArrayFunction, float]] = {
     Brownian: (lambda x: x - x**2 / 2, lambda x: 1 - x, 1 / 3),
     BrownianBridge: (lambda x: x * (1 - x) / 2, lambda x: 0.5 - x, 1 / 12),
     IntegratedBrownian: (
@@ -28,7 +29,7 @@ FORMULAS = {
 
 
 @register(UnitCubeKernel, Uniform)
-def unit_cube_uniform(kernel, target):
+def unit_cube_uniform(kernel: UnitCubeKernel, target: Uniform) -> Embedding:
     """Kernel mean as a product of polynomials. O(n d) for n points."""
     if (target.lower != 0).any() or (target.upper != 1).any():
         raise ValueError(

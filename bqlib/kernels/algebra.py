@@ -172,7 +172,7 @@ class OnCoordinates(Kernel):
 
 
 def _common_dim(kernels: Sequence[Kernel]) -> int | None:
-    dims = {kernel.dim for kernel in kernels} - {None}
+    dims = {kernel.dim for kernel in kernels if kernel.dim is not None}
     if len(dims) > 1:
         raise ValueError(f"the kernels are for points of different dimensions: {sorted(dims)}")
     return dims.pop() if dims else None

@@ -73,9 +73,9 @@ class ExponentiatedQuadratic(Kernel):
         object.__setattr__(self, "scale", checked_scale(scale))
         object.__setattr__(self, "lengthscale", None)
         object.__setattr__(self, "covariance", None)
-        if covariance is None:
+        if lengthscale is not None:
             object.__setattr__(self, "lengthscale", checked_lengthscale(lengthscale))
-        else:
+        if covariance is not None:
             matrix = checked_array(covariance, "covariance").copy()
             object.__setattr__(self, "covariance", matrix)
             object.__setattr__(self, "_factor", checked_cholesky(matrix, "covariance"))
@@ -127,9 +127,10 @@ class ExponentiatedQuadratic(Kernel):
 
     def metric(self, dim: int) -> Array:
         """The matrix L, shape (dim, dim)."""
-        if self.lengthscale is None:
-            return self.covariance
-        return np.diag(np.square(np.broadcast_to(self.lengthscale, dim)))
+        if self.lengthscale is not None:
+            return np.diag(np.square(np.broadcast_to(self.lengthscale, dim)))
+        assert self.covariance is not None
+        return self.covariance
 
     def block(self, coordinates: Sequence[int]) -> Kernel:
         """The factor of this kernel that acts on some coordinates."""

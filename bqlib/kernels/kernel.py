@@ -67,13 +67,13 @@ def checked_scale(scale: str) -> str:
 def density_height(height: float, scales: Array) -> float:
     """Height of a density of this height at unit scales, at other scales in its coordinates."""
     with np.errstate(over="ignore", divide="ignore"):
-        height = height / np.prod(scales)
+        height = float(height / np.prod(scales))
     if not SHORTEST**2 <= height <= LONGEST**2:
         raise ValueError(
             f"as a density in dimension {len(scales)} this kernel has height {height:g}, out of "
             'the range of float64; change the unit of length or use scale="unit"'
         )
-    return float(height)
+    return height
 
 
 def dim_of(lengthscale: float | Array) -> int | None:

@@ -1,6 +1,7 @@
 """The Langevin-Stein kernel."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -115,13 +116,14 @@ class Stein(Kernel):
     def gradient(self, x: ArrayLike, y: ArrayLike) -> Array:
         """Gradient of k(x_i, y_j) in x_i, shape (n, m, d). Uses the target's ``hessian``."""
         x, y = self._points(x, y)
-        if getattr(self.target, "hessian", None) is None:
+        hessian_of = getattr(self.target, "hessian", None)
+        if hessian_of is None:
             raise TypeError(
                 "the gradient of a Stein kernel needs the Hessian of the log density, and this "
                 f"{type(self.target).__name__} has none; give it hessian="
             )
         score_x, score_y = self._score(x)[:, None, :], self._score(y)[None, :, :]
-        hessian = np.asarray(self.target.hessian(x), dtype=float)
+        hessian: Array = np.asarray(hessian_of(x), dtype=np.float64)
         beta, precision = self.beta, self._precision()
         g = precision * (x[:, None, :] - y[None, :, :])
         base = 1 + scaled_squares(x, y, self.lengthscale)[:, :, None]
@@ -152,7 +154,8 @@ class Stein(Kernel):
         return known[1]
 
     def _new_score(self, x: Array) -> Array:
-        score = np.asarray(self.target.score(x), dtype=float)
+        target: Any = self.target  # with a score, as was checked
+        score: Array = np.asarray(target.score(x), dtype=np.float64)
         if score.shape != x.shape:
             raise ValueError(
                 f"the target's score returned shape {score.shape} for points of shape {x.shape}; "
