@@ -74,13 +74,14 @@ def test_a_newcomer_who_follows_the_tutorial_has_their_own_target_in_a_figure(tm
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=300,
+        timeout=900,
     )
     assert ran.returncode == 0, ran.stdout
     said = re.search("```text\n(.*?)```", TUTORIAL.read_text(encoding="utf-8"), re.DOTALL)[1]
     assert said in ran.stdout
     assert "20 of 20 trials done, 0 failed" in ran.stdout
     assert jobs(ran.stdout.split("results are in results/islands")[-1])["piece"] == 1
+    assert (folder / "results/islands/report.html").exists()
     for drawn in ("results/islands/figures/mmd.png", "islands.png"):
         assert (folder / drawn).read_bytes().startswith(b"\x89PNG")
 
