@@ -69,6 +69,8 @@ def digest_of(wildcards):
 
 # The datasets that each figure is drawn from.
 FIGURES = {"mmd": ["curves"], "slopes": ["curves"]}
+if len(EXPERIMENT.lengthscales) > 1 or len(EXPERIMENT.targets) > 1:
+    FIGURES["rate_map"] = ["rates"]
 if any(algorithm.weights == "bq" for algorithm in EXPERIMENT.algorithms):
     FIGURES["weight_sum"] = ["curves"]
 if of_model(EXPERIMENT.integrands, within=True):
