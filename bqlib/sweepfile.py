@@ -328,6 +328,23 @@ def _field_types(parameters):
     return fields
 
 
+def _storable(values, given):
+    """Values for a file: all that are `given`, and the defaults that JSON has words for."""
+    wrong = [name for name in given if name in values and not _is_plain(values[name])]
+    if wrong:
+        _fail(*[((name,), "must hold finite numbers") for name in wrong])
+    return {name: value for name, value in values.items() if name in given or _is_plain(value)}
+
+
+def _is_plain(value):
+    """Whether JSON can hold it."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 _NOUNS = {"design": "design", "weights": "weight rule"}  # the others are families
 
 
@@ -400,7 +417,8 @@ def _target_keys(family):
 def _kernel(content, info: ValidationInfo):
     reading = info.context
     family, content = _family("kernel", content, reading.folder)
-    parameters = _kernel_keys(family).model_validate(content).model_dump()
+    keys = _kernel_keys(family).model_validate(content)
+    parameters = keys.model_dump()
     if parameters.get("shape", ...) is None:
         del parameters["shape"]
     takes = inspect.signature(family).parameters
@@ -435,7 +453,7 @@ def _kernel(content, info: ValidationInfo):
                 problems.append(((), f"with target {label}: {problem}"))
     if problems:
         _fail(*dict.fromkeys(problems))
-    return parameters
+    return _storable(parameters, keys.model_fields_set)
 
 
 def _check_owner(embedding, kernel, target):
@@ -519,13 +537,15 @@ class _BadTargetError(Exception):
 def _built_target(content, folder):
     """(content, object) of a target from what its file, or the sweep, says."""
     family, content = _family("target", content, folder)
-    content = _target_keys(family).model_validate(content).model_dump()
+    keys = _target_keys(family).model_validate(content)
+    content = keys.model_dump()
     try:
         target = build_target(content)
     except Exception as error:  # a plug-in's may be any
         raise _BadTargetError(plugins.told(error)) from None
     if not isinstance(getattr(target, "dim", None), int) or target.dim < 1:
         raise _BadTargetError(f"{family.__name__} has no dim, a whole number from 1 on")
+    content = _storable(content, keys.model_fields_set)
     return {k: v for k, v in content.items() if k not in FREE_TEXT or v}, target
 
 
@@ -579,8 +599,15 @@ def _rule(kind):
                 f"must be the name of a {_NOUNS[kind]} or {{family: ..., parameter: ...}}, "
                 f"not {_shown(value)}"
             )
-        keys = _rule_keys(kind, function).model_validate(content)
-        return content["family"], keys.model_dump(exclude={"family"}, exclude_defaults=True)
+        model = _rule_keys(kind, function)
+        keys = model.model_validate(content)
+        return content["family"], {
+            name: value
+            for name, value in _storable(keys.model_dump(), keys.model_fields_set).items()
+            if name in keys.model_fields_set
+            and not np.array_equal(value, model.model_fields[name].default)
+            and name != "family"
+        }
 
     return BeforeValidator(check)
 
@@ -659,7 +686,8 @@ def _integrand_keys(family):
 def _integrand(content, info: ValidationInfo):
     reading = info.context
     family, content = _family("integrand", content, reading.folder)
-    parameters = _integrand_keys(family).model_validate(content).model_dump()
+    keys = _integrand_keys(family).model_validate(content)
+    parameters = keys.model_dump()
     problems = {}  # the same may go wrong with every pair: it is told once
     for label, target in reading.targets.items():
         if isinstance(target, Empirical):
@@ -677,7 +705,7 @@ def _integrand(content, info: ValidationInfo):
     if problems:
         told = [(_at_key(content, problem), label) for problem, label in problems.items()]
         _fail(*[(loc, p if loc else f"with target {label}: {p}") for (loc, p), label in told])
-    return parameters
+    return _storable(parameters, keys.model_fields_set)
 
 
 def _study(name, info: ValidationInfo):

@@ -35,7 +35,8 @@ from bqlib.weights import PrefixWeights, uniform
 class Pair(GaussianMixture):
     """Two bumps at a place."""
 
-    def __init__(self, place: np.ndarray, share: float = 0.5):
+    def __init__(self, place: np.ndarray, share: float = 0.5, far: float = np.inf, by=np.ones(2)):
+        place = np.minimum(place * by, far)
         place = place / 1  # an array, and no list
         super().__init__([share, 1 - share], [place, -place], [np.eye(2)] * 2)
 
@@ -297,6 +298,13 @@ def test_parameters_are_of_the_types_of_the_signature(written):
     _, rule = algorithm.build()
     word, count, array, flag, later = rule(None, None)
     assert (word, count, array.tolist(), flag, later) == ("two", 3, [[1, 2], [3, 4]], False, "any")
+    for value, told in [("[1, 2]", "array"), (".inf", "must be a list"), ("[.inf]", "finite num")]:
+        (folder / "typed.yaml").write_text(text.replace("[[1, 2], [3, 4]]", value))
+        if told == "array":
+            assert "array" not in load(folder / "typed.yaml").algorithms[2].weights_parameters
+        else:
+            with pytest.raises(SweepError, match=told):
+                load(folder / "typed.yaml")
     bad = "word: three, count: 1.5, array: wide, flag: 1}}\n"
     (folder / "typed.yaml").write_text(text.replace(good, bad))
     with pytest.raises(SweepError) as raised:
