@@ -16,6 +16,7 @@ from checkout import Checkout, jobs
 from synthetic_sweep import power_curves, sweep
 
 import bqlib
+import bqlib.accessor  # as opening real results does
 from bqlib import store
 
 ROOT = Path(__file__).parent.parent
