@@ -175,7 +175,7 @@ class Evidence:
     def study(self, name):
         """The dataset of a study that ran at the paper's settings."""
         if name not in self.studies:
-            raise MissingError(f"needs the study {name}")
+            raise MissingError(f"needs the study {name}, as in config/paper.yaml")
         found = self.studies[name]
         if any(found.attrs[key] != value for key, value in self.cell.items()):
             raise MissingError(f"needs the study {name} at the paper's length-scale")
