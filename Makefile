@@ -30,7 +30,7 @@ test: setup ## run the tests
 	@$(IN_VENV) exec python -m pytest $(ARGS)
 
 coverage: setup ## run the tests, and show which branches of the numerics they miss
-	@$(IN_VENV) exec python -m pytest --cov $(ARGS)
+	@$(IN_VENV) exec python -m pytest $(ARGS) --cov
 
 lint: setup ## check style, types and the workflow, change nothing
 	@$(IN_VENV) ruff format --check .

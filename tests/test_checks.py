@@ -13,6 +13,7 @@ from bqlib import (
     Matern,
     Uniform,
     embed,
+    fit_kernel,
     mmd,
 )
 from bqlib.checks import checked_count, checked_number, checked_points, checked_rng
@@ -115,12 +116,16 @@ def test_draws_need_a_seed(target):
             return target.draw(NORMAL, rng)
         return target.sample(n, rng)
 
-    with pytest.raises(TypeError, match="rng is None, and the result could not be made again"):
-        draw(5, None)
+    def left_out():
+        return target.draw(NORMAL) if isinstance(target, Candidates) else target.sample(5)
+
+    for call in (left_out, lambda: draw(5, None)):
+        with pytest.raises(TypeError, match="rng is None, and the result could not be made again"):
+            call()
     np.testing.assert_array_equal(draw(5, 3), draw(np.int64(5), np.random.default_rng(3)))
 
 
-@pytest.mark.parametrize("value", [2.5, "3", None, [1], np.array([1, 2])])
+@pytest.mark.parametrize("value", [2.5, 2.0, "3", None, [1], np.array([1, 2]), True, np.True_])
 def test_what_is_no_whole_number(value):
     with pytest.raises(TypeError, match=r"n is .*; it must be a whole number"):
         checked_count(value, "n")
@@ -136,8 +141,44 @@ def test_counts_and_numbers_of_every_type():
     for value in (True, "1", None, [1.0], np.array([1.0]), 1j):
         with pytest.raises(TypeError, match="it must be a number"):
             checked_number(value, "x")
-    with pytest.raises(TypeError, match="rng is None"):
-        checked_rng(None)
+
+
+@pytest.mark.parametrize(
+    "rng, error, said",
+    [
+        (None, TypeError, "rng is None, and the result could not be made again; give a seed such"),
+        (-1, ValueError, "rng is -1; it must be at least 0"),
+        ("a", TypeError, "rng is 'a'; it must be a seed, which is a whole number from 0 on, or a"),
+        (1.5, TypeError, "rng is 1.5; it must be a seed"),
+        (True, TypeError, "rng is True; it must be a seed"),
+        (np.random.RandomState(0), TypeError, "rng is a RandomState, the old kind; give a seed"),
+        (np.random, TypeError, "it must be a seed"),
+    ],
+)
+def test_what_is_no_seed(rng, error, said):
+    with pytest.raises(error, match=said):
+        checked_rng(rng)
+
+
+def test_seeds_and_generators():
+    generator = np.random.default_rng(2)
+    assert checked_rng(generator) is generator
+    assert checked_rng(np.uint8(2)).random() == checked_rng(2).random() == generator.random()
+
+
+@pytest.mark.parametrize("values", [[0.0, 1e300], [-1e120, 1.0], [1e-300, 1e-200]])
+def test_values_of_f_whose_squares_float64_cannot_hold(values):
+    with pytest.raises(ValueError, match=r"largest value of f is .*; change the unit of f"):
+        integral(EMBEDDING, HERE[:2], [0.5, 0.5], values)
+    with pytest.raises(ValueError, match="change the unit of f"):
+        fit_kernel(ExponentiatedQuadratic(1.0), HERE[:2], values)
+
+
+def test_values_of_f_at_the_ends_of_their_range():
+    for unit in (1e-99, 1e99):
+        found = integral(EMBEDDING, HERE, THIRDS, unit * np.array([1.0, 2.0, 3.0]))
+        assert found.mean == pytest.approx(2 * unit) and 0 < found.std / unit < 1
+    assert integral(EMBEDDING, HERE, THIRDS, np.zeros(3)).mean == 0
 
 
 def test_what_a_float_array_holds_is_not_copied():

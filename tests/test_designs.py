@@ -2,9 +2,11 @@
 
 import json
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import pdist
 
 import bqlib
 from bqlib import (
@@ -14,11 +16,13 @@ from bqlib import (
     ExponentiatedQuadratic,
     GaussianMixture,
     Matern,
+    Product,
     Stein,
     Uniform,
     embed,
     registry,
 )
+from bqlib.designs.joint import _descend
 from bqlib.designs.newton import Interpolant
 from bqlib.discrepancy import mmd2, mmd2_of_prefixes, spectral_mmd2
 from bqlib.kernels import ProductKernel
@@ -123,6 +127,45 @@ def test_candidates_that_repeat_are_harmless(name):
     np.testing.assert_array_equal(make(name).points, make(name, candidates=doubled).points)
 
 
+@pytest.mark.parametrize("distance", [3e-5, 1e-6, 1e-7, 1e-9])
+@pytest.mark.parametrize("name", [name for name in DISTINCT if name in GREEDY])
+def test_candidates_that_nearly_repeat_are_harmless(name, distance):
+    alone = make(name, 60)
+    nearby = POOL + KERNEL.lengthscale * distance * np.random.default_rng(4).uniform(
+        size=POOL.shape
+    )
+    made = make(name, 60, candidates=np.concatenate([POOL, nearby]))
+    # Which of two is picked is rounding; where the pair is, is not.
+    assert made.stop == "" and np.abs(made.points - alone.points).max() < distance
+    np.testing.assert_allclose(curve(made), curve(alone), rtol=10 * distance)
+    assert np.abs(made.weights).sum() < 1.01 * np.abs(alone.weights).sum()
+
+
+def test_near_repeats_are_left_out_of_a_pool_in_blocks_and_of_fresh_ones():
+    pool = np.concatenate([POOL, POOL + 1e-6])
+    whole, blocks = (make("sbq", 40, candidates=pool, memory=memory) for memory in (None, 1e6))
+    np.testing.assert_array_equal(blocks.points, whole.points)
+    for name in DISTINCT:
+        fresh = Candidates(size=300, source="box", box=[(0, 3e-4), (0, 3e-4)], fresh=True)
+        made = make(name, 40, candidates=fresh, initial=[[1e-4, 2e-4]])
+        assert len(made.points) > 1 and pdist(made.points).min() > 0.999e-4 * KERNEL.lengthscale
+
+
+@pytest.mark.parametrize("name", [*DISTINCT, "joint"])
+def test_initial_points_may_nearly_repeat(name):
+    initial = [[0.0, 0.0], [1.0, 1.0], [3e-6, 0.0]]
+    design, alone = make(name, 20, initial=initial), make(name, 19, initial=initial[:2])
+    np.testing.assert_array_equal(design.points[:3], initial)
+    assert design.stop == "" and design.weights[2] == 0
+    if name in GREEDY:
+        np.testing.assert_array_equal(design.points[3:], alone.points[2:])
+
+
+def test_refined_picks_do_not_repeat():
+    design = make("sbq", 60, candidates=POOL[:80], refine=3)
+    assert design.stop == "" and pdist(design.points).min() > 0.999e-4 * KERNEL.lengthscale
+
+
 @pytest.mark.parametrize("name", [name for name in ALL if name not in FREE])
 def test_initial_points_may_repeat(name):
     initial = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
@@ -147,8 +190,10 @@ def test_fresh_pools(name):
 @pytest.mark.parametrize(
     "options, said",
     [
-        ({"n": 0}, "n is 0"),
-        ({"n": 3, "initial": np.zeros((3, 2))}, "n is 3"),
+        ({"n": 0}, "n is 0; it must be at least 1"),
+        ({"n": -1}, "n is -1; it must be at least 1"),
+        ({"n": 3, "initial": np.zeros((3, 2))}, "n is 3; it must be at least 4, one above initial"),
+        ({"rng": -1}, "rng is -1; it must be at least 0"),
         ({"initial": [[np.nan, 0.0]]}, "NaN"),
         ({"initial": [[0.0, 0.0, 0.0]]}, r"\(1, 3\)"),
         ({"kernel": ExponentiatedQuadratic([1.0, 1.0, 1.0])}, "dimension"),
@@ -157,6 +202,51 @@ def test_fresh_pools(name):
 def test_bad_arguments_are_told(name, options, said):
     with pytest.raises(ValueError, match=said):
         make(name, **options)
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize(
+    "options, said",
+    [
+        ({"n": True}, "n is True; it must be a whole number"),
+        ({"n": 2.5}, "n is 2.5; it must be a whole number"),
+        ({"rng": None}, "rng is None, and the result could not be made again; give a seed"),
+        ({"rng": "a"}, "rng is 'a'; it must be a seed"),
+        ({"target": KERNEL, "kernel": TARGET}, "takes first the target and then the kernel, embed"),
+        ({"kernel": TARGET}, "the kernel is of type GaussianMixture; it must be a bqlib.kernels"),
+    ],
+)
+def test_arguments_of_a_wrong_type_are_told(name, options, said):
+    with pytest.raises(TypeError, match=said):
+        make(name, **options)
+    with pytest.raises(TypeError, match="rng is None"):
+        getattr(bqlib, name)(TARGET, KERNEL, 5)
+
+
+@pytest.mark.parametrize("name", [*DISTINCT, "joint"])
+def test_a_design_without_a_point_is_refused_with_the_reason(name):
+    kernel = Stein(TARGET)  # its mean is zero: whatever the points, the best weights are zero
+    if name in ("p_greedy", "rpcholesky"):  # these do not look at the mean
+        assert len(make(name, 5, kernel=kernel).points) == 5
+        return
+    with pytest.raises(ValueError, match=r"no point could be picked \(design stops at n = 0 of 5"):
+        make(name, 5, kernel=kernel)
+
+
+def test_a_design_shows_what_it_is_in_one_line():
+    assert repr(make("herding", 7)) == (
+        "<Design: 7 points (d = 2), uniform weights, for ExponentiatedQuadratic, GaussianMixture>"
+    )
+    shown = repr(make("sbq", 100, kernel=ExponentiatedQuadratic(5.0)))
+    assert "points (d = 2), bq weights" in shown and "of 100: the next pivot is below" in shown
+
+
+@pytest.mark.parametrize("name", FREE)
+def test_candidates_that_are_not_looked_at_are_checked(name):
+    np.testing.assert_array_equal(make(name).points, make(name, candidates=None).points)
+    np.testing.assert_array_equal(make(name).points, make(name, candidates=Candidates(3)).points)
+    with pytest.raises(ValueError, match=r"candidates have shape \(50, 3\)"):
+        make(name, candidates=np.zeros((50, 3)))
 
 
 @pytest.mark.parametrize("name", [name for name in ALL if name not in FREE])
@@ -270,6 +360,20 @@ def test_sobol_points_follow_the_target():
     assert (inside >= box.lower).all() and (inside <= box.upper).all()
 
 
+def test_sobol_points_of_a_product_are_those_of_its_blocks():
+    box, one = Uniform([0.0, -1.0], [2.0, 3.0]), GaussianMixture([1.0], [[5.0]], [[[4.0]]])
+    target = Product([box, one, TARGET])
+    points = make("sobol", 1024, target, ExponentiatedQuadratic(1.0), None).points
+    assert points.shape == (1024, 5)
+    parts = points[:, :2], points[:, 2:3], points[:, 3:]
+    for block, part in zip(target.blocks, parts, strict=True):
+        embedding = embed(KERNEL, block)
+        iid = (1 - embedding.prior_variance) / 1024
+        assert mmd2(embedding, part, np.full(1024, 1 / 1024)) < iid / 16
+    with pytest.raises(TypeError, match=r"no map from the cube to Empirical; it has one to"):
+        make("sobol", 5, Product([box, Empirical([[0.0]])]), candidates=None)
+
+
 def test_refined_picks_are_no_worse_than_the_pool(paper):
     pool = Candidates(size=300).draw(paper, stream("candidates", 0))
     plain = make("sbq", 15, paper, PAPER_KERNEL, pool)
@@ -337,6 +441,26 @@ def test_joint_keeps_initial_points_and_stays_in_the_box():
     design = make("joint", 20, box, candidates=Candidates(size=200), initial=initial)
     np.testing.assert_array_equal(design.points[:1], initial)
     assert (design.points >= 0).all() and (design.points <= 1).all()
+
+
+@pytest.mark.parametrize("name, options", [("joint", {}), ("sbq", {"refine": 2})])
+def test_points_that_move_stay_in_the_boxes_of_a_product(name, options):
+    target = Product([Uniform([0.0], [0.5]), GaussianMixture([1.0], [[0.0]], [[[1.0]]])])
+    points = make(name, 15, target, candidates=Candidates(size=100), **options).points
+    assert points[:, 0].min() >= 0 and points[:, 0].max() <= 0.5
+
+
+def test_joint_is_sbq_where_its_mmd_is_below_rounding():
+    kernel = ExponentiatedQuadratic(1e4)
+    start, moved = (make(name, 60, kernel=kernel) for name in ("sbq", "joint"))
+    assert np.isnan(mmd2(start.embedding, start.points, start.weights))
+    np.testing.assert_array_equal(moved.points, start.points)
+
+
+def test_points_that_meet_do_not_end_the_descent():
+    points = np.zeros((2, 2))
+    moved = _descend(embed(KERNEL, TARGET), points, 0, 0.0, 1.0, 5)
+    np.testing.assert_array_equal(moved, points)
 
 
 @pytest.mark.parametrize(
@@ -446,6 +570,25 @@ def test_kernel_thinning_says_what_it_needs(monkeypatch):
         make("kernel_thinning")
 
 
+def test_kernel_thinning_halves_a_pool_that_is_a_power_of_two_times_n(monkeypatch):
+    seen = []
+
+    def thin(pool, halvings, split, swap, seed):
+        seen.append((pool, halvings, split, seed))
+        return np.arange(len(pool))[:: 2**halvings]
+
+    package = SimpleNamespace(kt=SimpleNamespace(thin=thin))
+    monkeypatch.setitem(sys.modules, "goodpoints", package)
+    design, _ = make("kernel_thinning", 50), make("kernel_thinning", 50, rng=2)
+    (pool, halvings, split, seed), other = seen
+    assert (len(pool), halvings) == (400, 3) and seed != other[-1]
+    np.testing.assert_array_equal(design.points, POOL[::8])
+    np.testing.assert_allclose(split(POOL[0], POOL[:5]), KERNEL(POOL[:1], POOL[:5])[0])
+    for options in ({"initial": POOL[:2]}, {"candidates": Candidates(100, fresh=True)}):
+        with pytest.raises(ValueError, match="one fixed pool, and no initial points"):
+            make("kernel_thinning", 50, **options)
+
+
 def test_kernel_thinning_keeps_equal_weights_right():
     pytest.importorskip("goodpoints", reason="an optional extra")
     first, again = make("kernel_thinning", 50), make("kernel_thinning", 50)
@@ -453,5 +596,3 @@ def test_kernel_thinning_keeps_equal_weights_right():
     assert len(np.unique(first.points, axis=0)) == 50
     iid = np.sqrt((1 - first.embedding.prior_variance) / 50)
     assert np.sqrt(mmd2(first.embedding, first.points, first.weights)) < iid / 1.5
-    with pytest.raises(ValueError, match="initial"):
-        make("kernel_thinning", 50, initial=POOL[:2])

@@ -485,6 +485,19 @@ def test_kernels_on_different_coordinates_take_the_blocks_they_see():
     np.testing.assert_allclose(embedding.kernel_mean_gradient(x), expected, atol=1e-8)
 
 
+def test_scalings_and_sums_may_be_factors_of_a_product():
+    first, *second = Matern(0.3), ExponentiatedQuadratic(0.4), Brownian()
+    seen = [OnCoordinates(kernel, [1]) for kernel in second]
+    found = embed((2.0 * OnCoordinates(first, [0])) * (seen[0] + seen[1]), SQUARE)
+    side = Uniform([0.0], [1.0])
+    a, b, c = (embed(kernel, side) for kernel in (first, *second))
+    x = np.random.default_rng(0).random((5, 2))
+    expected = 2 * a.kernel_mean(x[:, :1]) * (b.kernel_mean(x[:, 1:]) + c.kernel_mean(x[:, 1:]))
+    np.testing.assert_allclose(found.kernel_mean(x), expected, rtol=1e-13)
+    variance = 2 * a.prior_variance * (b.prior_variance + c.prior_variance)
+    assert found.prior_variance == pytest.approx(variance, rel=1e-13)
+
+
 # --- Pairs without a closed form
 
 

@@ -1,12 +1,13 @@
 """Kernel parameters by marginal likelihood."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from bqlib import ExponentiatedQuadratic, GaussianMixture, embed, fit_kernel, sbq
+from bqlib import ExponentiatedQuadratic, GaussianMixture, embed, fit_kernel, likelihood, sbq
 from bqlib.kernels import Brownian, Matern, RationalQuadratic, Stein
 from bqlib.likelihood import NUGGET, profile_likelihood
 from bqlib.weights import bq
@@ -137,6 +138,14 @@ def test_a_fitted_kernel_beside_a_design():
     np.testing.assert_allclose(result.output_scale, fit.output_scale, rtol=1e-3)
 
 
+def test_a_search_that_ends_early_says_so(monkeypatch):
+    few = partial(likelihood.minimize, options={"maxiter": 1})
+    monkeypatch.setattr(likelihood, "minimize", few)
+    x = points(30)
+    fit = fit_kernel(ExponentiatedQuadratic([0.4, 1.5]), x, np.sin(5 * x[:, 0]) + x[:, 1])
+    assert "the search ended early: STOP: TOTAL NO. OF ITERATIONS REACHED LIMIT" in fit.stop
+
+
 @pytest.mark.parametrize(
     ("kernel", "x", "values", "error", "message"),
     [
@@ -152,6 +161,7 @@ def test_a_fitted_kernel_beside_a_design():
             "values of f are NaN or infinite at .* \\[2\\]",
         ),
         (KERNELS[0], points(3), np.zeros(3), ValueError, "all values are zero"),
+        (KERNELS[0], points(3)[:0], [], ValueError, "there are no points"),
     ],
 )
 def test_what_cannot_be_fitted(kernel, x, values, error, message):

@@ -1,5 +1,6 @@
 """Designs in little memory: blocks of the pool in place of its whole basis, or a refusal."""
 
+import os
 import tracemalloc
 
 import numpy as np
@@ -28,6 +29,11 @@ def test_blocks_pick_the_same_points_in_less_memory(refine):
     blocks, least = peak(refine=refine, memory=2.5e6)
     np.testing.assert_allclose(blocks, whole, atol=1e-6 if refine else 0)
     assert most > POOL.shape[0] * 30 * 8 and least < 2.5e6 + POOL.nbytes
+
+
+def test_where_the_machine_does_not_say_its_memory_all_is_used(monkeypatch):
+    monkeypatch.setattr(os, "sysconf", lambda name: int(name))  # a ValueError, as for a strange one
+    np.testing.assert_array_equal(peak()[0], peak(memory=1e9)[0])
 
 
 def test_too_little_memory_is_refused_before_the_start():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import stdtr
 
-from bqlib import ExponentiatedQuadratic, GaussianMixture, embed, herding, sbq
+from bqlib import ExponentiatedQuadratic, GaussianMixture, Stein, embed, herding, sbq
 from bqlib.discrepancy import mmd
 from bqlib.posterior import integral
 from bqlib.weights import bq, nonnegative, simplex, sum_to_one, uniform
@@ -250,3 +250,28 @@ def test_integrate_with_another_rule_or_output_scale(design):
 def test_integrate_says_what_is_wrong(design, arguments, options, message):
     with pytest.raises(ValueError, match=message):
         design.integrate(*arguments, **options)
+
+
+def test_what_has_no_prior_variance_has_no_estimate():
+    normal = GaussianMixture([1.0], [[0.0]], [[[1.0]]])
+    stein = embed(Stein(normal), normal)
+    points = np.array([[0.0], [1.0]])
+    with pytest.raises(ValueError, match=r"prior variance zero.* give a Stein kernel a constant"):
+        integral(stein, points, np.zeros(2), [1.0, 2.0])
+    assert integral(stein, points, [0.5, 0.5], [1.0, 2.0]).std > 0
+
+
+@pytest.mark.parametrize("rule", [bq, sum_to_one])
+def test_values_at_near_repeats_do_not_count(design, rule):
+    f = np.cos(design.points[:, 0])
+    alone = design.integrate(values=f, rule=rule)
+    points = np.insert(design.points, 3, design.points[0] + 1e-6, axis=0)
+    values = np.insert(f, 3, f[0] + 1e-9)  # as far off as the last digits of an expensive f
+    found = replace(design, points=points).integrate(values=values, rule=rule)
+    np.testing.assert_allclose([found.mean, found.std], [alone.mean, alone.std], rtol=1e-9)
+    assert found.freedom == alone.freedom
+
+
+def test_values_in_the_place_of_f_are_told(design):
+    with pytest.raises(TypeError, match=r"f is of type ndarray, and no function; .* as values="):
+        design.integrate(np.ones(30))

@@ -14,6 +14,7 @@ from bqlib import Embedding, ExponentiatedQuadratic, GaussianMixture, embed, her
 from bqlib.discrepancy import mmd2, mmd2_of_prefixes
 from bqlib.weights import (
     PrefixWeights,
+    _nonnegative_solutions,
     bq,
     conditioning,
     first_occurrence,
@@ -215,6 +216,27 @@ def test_a_repeated_point_changes_nothing(problem, seed):
         )
 
 
+@pytest.mark.parametrize("rule", OPTIMAL)
+@pytest.mark.parametrize("distance", [1e-5, 1e-7, 1e-9])
+def test_a_near_repeat_changes_nothing(paper, sbq400, rule, distance):
+    points = sbq400[:40]
+    nearby = np.concatenate([points, points[::2] + distance / 2, [[9.0, 9.0]]])
+    with_end = rule(paper, np.concatenate([points, [[9.0, 9.0]]])).final(41)
+    found = rule(paper, nearby)
+    assert found.stop == ""
+    weights = found.final(61)
+    assert not weights[40:60].any()
+    np.testing.assert_allclose(weights[[*range(40), 60]], with_end, atol=1e-14)
+    assert conditioning(paper, nearby, weights).duplicates == 20
+
+
+def test_what_repeats_a_point_that_is_left_out_is_kept():
+    embedding = embed(ExponentiatedQuadratic(1.0), mixture(1))
+    points = np.array([[0.0], [8e-5], [1.6e-4], [1.0]])  # the first two repeat, the second two too
+    weights = bq(embedding, points).final(4)
+    assert (weights != 0).tolist() == [True, False, True, True]
+
+
 def test_a_repeat_among_signed_zeros():
     assert first_occurrence(np.array([[0.0, 1.0], [-0.0, 1.0], [0.0, -1.0]])).tolist() == [0, 0, 2]
 
@@ -277,6 +299,12 @@ def test_nonnegative_weights_on_the_paper_s_problem(paper, sbq400):
     values = np.sqrt(mmd2_of_prefixes(paper, sbq400, nonnegative(paper, sbq400).matrix))
     assert 0.0106 < values[99] < 0.0134
     assert 0.0012 < values[399] < 0.0019
+
+
+def test_a_slope_that_is_rounding_adds_no_point():
+    # The second atom repeats the first up to rounding, which leaves it a slope above tolerance.
+    found = _nonnegative_solutions(np.ones((2, 2)), np.array([1.0, 1.0 + 1e-12]))
+    np.testing.assert_array_equal(found, [[1.0, 0.0], [1.0, 0.0]])
 
 
 def test_conditioning_of_known_points():
