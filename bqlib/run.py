@@ -146,10 +146,18 @@ def _watch_process(session):
 
 
 def interrupt(session):
-    """Tell the run to end, and do not wait for it: jobs that wait for its process end at once."""
+    """Tell the run's process and all jobs on this machine to end, and do not wait for them."""
+    import psutil
+
     session.stopping.set()
-    if session.process:
-        session.process.terminate()
+    if session.process is None:  # jobs are elsewhere, and Snakemake's to end
+        return
+    session.process.terminate()
+    for job in psutil.Process().children():
+        if job.pid != session.process.pid:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                for process in (job, *job.children(recursive=True)):
+                    process.terminate()
 
 
 def stop(session, complete=False):
@@ -361,10 +369,10 @@ def _known_to_snakemake(path):
 def logged(path):
     """Send what a job prints to its log, and show only one line of an error on the terminal.
 
-    From here on Ctrl-C ends the job, without a word: Snakemake's process tells of it.
+    A job that is told to end does so without a word, and leaves no half-written files.
     """
     terminal = sys.stderr
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     with (
         open(path, "w", encoding="utf-8") as log,
         contextlib.redirect_stdout(log),
@@ -372,12 +380,10 @@ def logged(path):
     ):
         try:
             yield
-        except KeyboardInterrupt:
-            raise SystemExit(INTERRUPTED) from None
         except Exception as error:
             traceback.print_exc(file=log)
             if not isinstance(error, RunEndedError):
                 print(f"[bqlib] {type(error).__name__}: {error}", file=terminal, flush=True)
             raise SystemExit(1) from None
         finally:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGTERM, before)

@@ -1,5 +1,6 @@
 import os
 import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -77,18 +78,20 @@ def test_an_interrupted_run_is_told_as_one(started):
     assert run.stop(started) == "interrupted"
 
 
-@pytest.mark.parametrize("error, code", [(KeyboardInterrupt, run.INTERRUPTED), (ValueError, 1)])
-def test_an_interrupted_job_ends_without_a_word(tmp_path, capsys, error, code):
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        with pytest.raises(SystemExit) as ended, run.logged(tmp_path / "log"):
-            if error is KeyboardInterrupt:
-                os.kill(os.getpid(), signal.SIGINT)
-                time.sleep(5)
-            raise ValueError("wrong")
-        assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGINT, before)
-    assert ended.value.code == code
-    said = "" if error is KeyboardInterrupt else "[bqlib] ValueError: wrong\n"
-    assert capsys.readouterr().err == said
+def test_jobs_end_with_an_interrupted_run(started):
+    job = subprocess.Popen(["sleep", "100"])
+    run.interrupt(started)
+    assert job.wait(timeout=30) == -signal.SIGTERM
+
+
+def test_a_job_that_is_told_to_end_does_so_without_a_word(tmp_path, capsys):
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(SystemExit) as ended, run.logged(tmp_path / "log"):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(5)
+    assert ended.value.code == 128 + signal.SIGTERM
+    assert signal.getsignal(signal.SIGTERM) == before
+    assert capsys.readouterr().err == ""
+    with pytest.raises(SystemExit), run.logged(tmp_path / "log"):
+        raise ValueError("wrong")
+    assert capsys.readouterr().err == "[bqlib] ValueError: wrong\n"

@@ -186,10 +186,14 @@ def test_an_interrupt_is_told_as_one_and_the_same_command_goes_on(running, expec
     os.killpg(running.process.pid, signal.SIGINT)  # as Ctrl-C does
     output, _ = running.process.communicate(timeout=SECONDS)
     assert running.process.returncode == 128 + signal.SIGINT
-    _, noise = output.split("[bqlib] interrupted: ending what runs\n")
-    stopped, kept = [line for line in noise.splitlines() if line]
-    assert stopped == "[bqlib] stopped: interrupted", output
-    assert kept.endswith("to go on, give the same command again"), output
+    said = [
+        line
+        for line in output.split("[bqlib] interrupted: ending what runs\n")[1].splitlines()
+        if line
+    ]
+    assert said[-2] == "[bqlib] stopped: interrupted", output
+    assert said[-1].endswith("to go on, give the same command again"), output
+    assert all("trials done" in line for line in said[:-2]), output
     assert "Traceback" not in output and "Error" not in output
     check_nothing_left(running, slurm)
     check_end(running, expected, slurm, resumed=running.run("--until", "gather"))

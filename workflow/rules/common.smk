@@ -24,17 +24,17 @@ def say(text):
 
 
 def interrupt(number, frame):
-    """End on Ctrl-C, which all jobs hear as well, without a traceback of each."""
+    """End the run on Ctrl-C, without a traceback of each job."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one must not break into the end
     say("interrupted: ending what runs")
-    logger.setLevel("CRITICAL")
+    logger.setLevel("CRITICAL")  # Snakemake tells of each job that ends
     if "session" in globals():
         run.interrupt(session)
     raise SystemExit(run.INTERRUPTED)
 
 
 signal.signal(signal.SIGINT, interrupt)
-# Jobs are deaf to it until they can end without a traceback, see bqlib.run.logged.
+# Jobs are deaf to it: they are told to end after this process has heard of it.
 shell.prefix("set -euo pipefail; trap '' INT; ")
 
 PROJECT = Path(str(workflow.current_basedir)).parent.parent
