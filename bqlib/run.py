@@ -146,18 +146,21 @@ def _watch_process(session):
 
 
 def interrupt(session):
-    """Tell the run's process and all jobs on this machine to end, and do not wait for them."""
+    """Tell all jobs on this machine and the run's process to end, and do not wait for them."""
     import psutil
 
     session.stopping.set()
     if session.process is None:  # jobs are elsewhere, and Snakemake's to end
         return
+    jobs = {job.pid: job for job in psutil.Process().children(recursive=True)}
+    with contextlib.suppress(psutil.NoSuchProcess):  # it has ended
+        the_run = psutil.Process(session.process.pid)
+        for process in (the_run, *the_run.children(recursive=True)):
+            jobs.pop(process.pid, None)
+    for job in jobs.values():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            job.terminate()
     session.process.terminate()
-    for job in psutil.Process().children():
-        if job.pid != session.process.pid:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                for process in (job, *job.children(recursive=True)):
-                    process.terminate()
 
 
 def stop(session, complete=False):

@@ -209,6 +209,8 @@ class Run:
             data, timing = await self.work(json.loads(await reader.readline()))
             head = {"size": len(data), "timing": timing}
         except Exception as error:  # whatever it was, the waiting job must hear of it
+            if self.ended.done():  # which is told once for all jobs
+                return writer.close()
             data, head = b"", {"error": f"{type(error).__name__}: {error}"}
         with contextlib.suppress(ConnectionError):  # the job was killed
             writer.write(json.dumps(head).encode() + b"\n" + data)
