@@ -95,9 +95,10 @@ def _load(sweep, shelf):
     from bqlib.experiment import load
 
     if not Path(sweep).is_file():
-        found = [*sorted(Path("config").glob("*.yaml")), *sorted(Path().glob("*.yaml"))]
+        found = [*sorted(Path("config").glob("*.yaml")), *sorted(Path().glob("[!.]*.yaml"))]
         others = f"; sweeps here: {', '.join(map(str, found))}" if found else ""
-        raise NoAnswerError(f"{sweep}: no such file{others}")
+        what = "a folder, and no sweep file" if Path(sweep).is_dir() else "no such file"
+        raise NoAnswerError(f"{sweep}: {what}{others}")
     return load(sweep, shelf)
 
 
@@ -125,18 +126,26 @@ def _validate(sweep, shelf, as_json):
         else:
             print(error, file=sys.stderr)
         return BAD_NEWS
-    cells = len(experiment.cells())
-    trials, results = cells * experiment.seeds, f"results/{experiment.name}"
+    cells, studies = len(experiment.cells()), len(experiment.studies)
+    asked = {"cells": cells, "trials": cells * experiment.seeds, "studies": studies}
+    results = f"results/{experiment.name}"
     if as_json:
-        _print_json({"problems": [], "cells": cells, "trials": trials, "results": results})
+        _print_json({"problems": [], **asked, "results": results})
     else:
-        print(f"{sweep}: {cells} cells, {trials} trials; {results}")
+        counts = ", ".join(f"{count} {what}" for what, count in asked.items() if count)
+        print(f"{sweep}: {counts}; {results}")
+
+
+def _workers(text):
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is no number of workers: give 1 or more")
+    return int(text)
 
 
 @command(
     SWEEP,
     SHELF,
-    ("--workers", {"type": int, "default": 1, "help": "how many there will be (default: 1)"}),
+    ("--workers", {"type": _workers, "default": 1, "help": "how many there will be (default: 1)"}),
     AS_JSON,
 )
 def _plan(sweep, shelf, workers, as_json):
@@ -161,6 +170,8 @@ def _plan(sweep, shelf, workers, as_json):
         _print_json([asdict(row) for row in rows])
     else:
         table(rows, workers)
+        if experiment.studies:
+            print(f"studies, not counted here: {', '.join(experiment.studies)}")
 
 
 @command(
@@ -205,8 +216,10 @@ def _show(path, shelf, as_json):
       bqlib show --json results/quick | jq .trials
       bqlib show config/quick.yaml
     """
-    if Path(path).is_file():
+    if Path(path).is_file() or Path(path).suffix == ".yaml":
         return _show_sweep(path, shelf, as_json)
+    if not Path(path).exists():
+        raise NoAnswerError(_no_results(path))
     from bqlib.schema import SchemaError
     from bqlib.summary import as_text, summary
 
@@ -433,6 +446,9 @@ def _export(results, file, points):
     """
     from bqlib import export, open_results
 
+    for path in results:
+        if not Path(path).exists():
+            raise NoAnswerError(_no_results(path))
     try:
         rows, missing = export(open_results(results), file, points=points)
     except (ImportError, OSError, ValueError) as error:
@@ -453,6 +469,8 @@ def _claims(results, as_json):
     """
     from bqlib.claims import as_text, read
 
+    if not Path(results).exists():
+        raise NoAnswerError(_no_results(results))
     try:
         text = Path(results, "claims.json").read_text(encoding="utf-8")
     except OSError:

@@ -158,15 +158,15 @@ def _smaller(spec, n, pool):
 
 def table(rows, workers):
     """Print rows as a table, and what they come to on a number of workers."""
-    heads = ("target", "kernel", "algorithm", "done", "failed", "missing", "s/trial", "h", "GB")
+    heads = ("target", "kernel", "algorithm", "done", "failed", "missing", "s/trial", "time", "GB")
     lines = [heads]
     for row in rows:
         counts = [str(number) for number in (row.done, row.failed, row.missing)]
         costs = ["", "", ""]
         if row.cost is not None:
             sign = "" if row.cost.measured else "~"
-            hours = row.missing * row.cost.seconds / 3600
-            costs = [f"{sign}{row.cost.seconds:.3g}", f"{hours:.3g}", f"{row.cost.bytes / 1e9:.2g}"]
+            each, all_missing = row.cost.seconds, _duration(row.missing * row.cost.seconds)
+            costs = [f"{sign}{each:.3g}", all_missing, f"{row.cost.bytes / 1e9:.2g}"]
         lines.append((row.target, row.kernel, row.algorithm, *counts, *costs))
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
@@ -174,7 +174,7 @@ def table(rows, workers):
         left = [text.ljust(width) for text, width in zip(texts, widths[:3], strict=True)]
         right = [text.rjust(width) for text, width in zip(numbers, widths[3:], strict=True)]
         print("  ".join(left + right).rstrip())
-    hours = sum(row.missing * row.cost.seconds for row in rows if row.cost) / 3600
+    seconds = sum(row.missing * row.cost.seconds for row in rows if row.cost)
     missing = sum(row.missing for row in rows)
     print(
         f"{sum(row.done for row in rows)} trials done, {sum(row.failed for row in rows)} of them "
@@ -183,6 +183,22 @@ def table(rows, workers):
     if missing:
         memory = max(row.cost.bytes for row in rows if row.cost) / 1e9
         print(
-            f"about {hours:.2g} core-hours on machines like this one, {hours / workers:.2g} hours "
-            f"on {workers} workers of {memory:.2g} GB each",
+            f"about {_duration(seconds)} of one core like those of this machine: "
+            f"{_duration(seconds / workers)} on {workers} worker{'s' * (workers > 1)} of "
+            f"{memory:.2g} GB each",
         )
+
+
+def _duration(seconds):
+    """Seconds as people say them.
+
+    Examples
+    --------
+    >>> _duration(0.0312), _duration(74), _duration(5000), _duration(3e6)
+    ('0.031 s', '1.2 min', '1.4 h', '833 h')
+    """
+    unit, size = next(
+        ((unit, size) for unit, size in (("h", 3600), ("min", 60)) if seconds >= size), ("s", 1)
+    )
+    number = seconds / size
+    return f"{number:.0f} {unit}" if number >= 10 else f"{number:.2g} {unit}"

@@ -69,9 +69,35 @@ def test_what_is_not_there_is_said_in_one_line(command, capsys):
     assert said.err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    "words", [["show"], ["check"], ["retry"], ["claims"], ["export", "--points"]]
+)
+def test_results_that_are_there_are_named(words, tmp_path, monkeypatch, capsys):
+    (tmp_path / "results" / "mine" / "pieces").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    assert main([*words, "results/mnie", *(["x.csv"] if "export" in words else [])]) == 2
+    assert capsys.readouterr().err == (
+        "bqlib: results/mnie: no such folder; results here: results/mine\n"
+    )
+
+
+def test_sweeps_that_are_there_are_named(tmp_path, monkeypatch, capsys):
+    for path in ("config/mine.yaml", "own.yaml", ".hidden.yaml"):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).touch()
+    monkeypatch.chdir(tmp_path)
+    for command in ("validate", "plan", "show"):
+        assert main([command, "nope.yaml"]) == 2
+        assert capsys.readouterr().err == (
+            "bqlib: nope.yaml: no such file; sweeps here: config/mine.yaml, own.yaml\n"
+        )
+    assert main(["validate", "config"]) == 2
+    assert "config: a folder, and no sweep file; " in capsys.readouterr().err
+
+
 def test_sweeps_are_validated(tmp_path, capsys):
     assert main(["validate", QUICK]) == 0
-    assert "8 cells, 16 trials; results/quick" in capsys.readouterr().out
+    assert "8 cells, 16 trials, 5 studies; results/quick" in capsys.readouterr().out
     assert main(["validate", "--json", QUICK]) == 0
     assert json.loads(capsys.readouterr().out)["trials"] == 16
     bad = tmp_path / "bad.yaml"

@@ -83,9 +83,27 @@ def test_the_command_says_what_is_left(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["plan", str(QUICK), "--workers", "2"]) == 0
     said = capsys.readouterr().out.splitlines()
-    assert said[0].split()[:3] == ["target", "kernel", "algorithm"] and len(said) == 7
+    assert said[0].split()[:3] == ["target", "kernel", "algorithm"] and len(said) == 8
     assert said[5] == "0 trials done, 0 of them failed; 16 missing"
-    assert "core-hours" in said[6] and "2 workers" in said[6]
+    assert "of one core" in said[6] and "2 workers" in said[6]
+    assert said[7].startswith("studies, not counted here: cost, ")
+
+
+def test_times_are_those_of_the_workers(cheap, tmp_path, capsys):
+    rows = plan.plan(load(QUICK), tmp_path)
+    rows = [replace(row, cost=replace(row.cost, seconds=5400.0)) for row in rows]
+    plan.table(rows, workers=4)
+    said = capsys.readouterr().out.splitlines()
+    assert said[1].split()[-4:-1] == ["~5.4e+03", "6", "h"]
+    assert said[-1].startswith("about 24 h of one core") and ": 6 h on 4 workers" in said[-1]
+
+
+@pytest.mark.parametrize("workers", ["0", "-3", "two", "1.5"])
+def test_a_plan_is_for_one_worker_or_more(workers, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["plan", str(QUICK), "--workers", workers])
+    assert ended.value.code == 2
+    assert f"{workers} is no number of workers: give 1 or more" in capsys.readouterr().err
 
 
 def test_the_command_tells_what_is_wrong_with_a_sweep(tmp_path, capsys):
