@@ -34,7 +34,15 @@ from bqlib import (
     embed,
 )
 from bqlib.discrepancy import mmd2, mmd2_and_rounding, mmd2_of_prefixes
-from bqlib.weights import bq, first_occurrence, nonnegative, simplex, sum_to_one, uniform
+from bqlib.weights import (
+    bq,
+    distinct_points,
+    first_occurrence,
+    nonnegative,
+    simplex,
+    sum_to_one,
+    uniform,
+)
 
 DESIGNS = [
     bqlib.block_sbq,
@@ -401,9 +409,13 @@ def test_weights(case, form):
         order = [(bq, sum_to_one), (bq, nonnegative), (sum_to_one, simplex)]
         order += [(nonnegative, simplex), (simplex, uniform)]
         errors = {rule: mmd2_and_rounding(embedding, points, known[rule]) for rule in RULES}
+        near = len(distinct_points(kernel, points)[0]) < len(np.unique(points, axis=0))
         for better, worse in order:
             slack = 1e-9 * errors[worse][0] + 10 * (errors[better][1] + errors[worse][1])
-            assert errors[better][0] <= errors[worse][0] + slack, (better, worse)
+            # Equal weights count near repeats; what the others lose without them is this at most.
+            loss = 1e-4 * np.sqrt(kernel.diagonal(points).max()) if near and worse is uniform else 0
+            most = (np.sqrt(max(errors[worse][0], 0)) + loss) ** 2
+            assert errors[better][0] <= most + slack, (better, worse)
         event("made")
 
 
