@@ -56,7 +56,7 @@ clean: ## remove .venv and caches; results stay
 	find bqlib tests tools workflow benchmarks docs -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 help: ## list these commands
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1@\2/p' Makefile | awk -F@ '{ printf "%-14s%s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1@\2/p' Makefile | awk -F@ '{ printf "%-16s%s\n", $$1, $$2 }'
 	@echo
 	@echo '  CONFIG=$(CONFIG)  PROFILE=$(PROFILE)  ARGS="..." is passed on to snakemake, pytest or sphinx'
 	@echo '  PYTHON=python3.12 sets up .venv with that Python; without it, with python3'

@@ -77,12 +77,13 @@ def test_kernel_choice_shows_each_length_scale_beside_the_right_one(studies):
     figure = kernel_choice(studies["kernel_choice"])
     panels = {axes.get_title(loc="left"): axes for axes in figure.axes}
     mmd = np.exp(np.log(studies["kernel_choice"]["mmd"]).mean("seed"))
-    for factor, title in ((0.5, "judged at 0.25"), (1.0, "judged at 0.5"), (2.0, "judged at 1")):
-        shown = panels[title].images[0].get_array()
+    for factor, lengthscale in ((0.5, "0.25"), (1.0, "0.5"), (2.0, "1")):
+        axes = panels[f"judged at length-scale {lengthscale}"]
+        shown = axes.images[0].get_array()
         own = mmd.sel(evaluate=factor).transpose("select", "weigh")
         best = own.sel(select=factor, weigh=factor)
         np.testing.assert_allclose(shown, own / best)
-        texts = [text.get_text() for text in panels[title].texts]
+        texts = [text.get_text() for text in axes.texts]
         assert texts[choice.FACTORS.index(factor) * 6] == "1"
     coverage = lines(panels["inside their 95 % intervals"])["true length-scale"]
     expected = 100 * studies["kernel_choice"]["coverage"].mean("seed").sel(recipe="true")
