@@ -221,7 +221,7 @@ def as_text(about):
         ("failed", "Failed trials"),
         ("ended", "Curves that end early"),
         ("mmd", "MMD, median over the seeds"),
-        ("rates", "Rates of the MMD, with intervals of 95 %"),
+        ("rates", "Rates of the MMD: a of n^-a, b of log MMD = A - c n^b, with intervals of 95 %"),
     )
     for key, heading in tables:
         if about[key]:

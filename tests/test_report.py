@@ -147,3 +147,8 @@ def test_a_sweep_of_its_own_has_a_report_without_claims():
     text = report(ABOUT | {"rates": []}, [FIGURE])
     Page(text)
     assert "laims" not in text and "Rates" not in text and "Figures" in text
+
+
+def test_headings_of_numbers_keep_the_case_of_their_symbol():
+    heads = re.findall(r'role="columnheader">([^<]*)<', full())
+    assert "n = 50" in heads and "Algorithm" in heads and "N = 50" not in heads
