@@ -2,6 +2,8 @@
 
 import json
 import sys
+from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -237,6 +239,7 @@ def test_a_design_shows_what_it_is_in_one_line():
     assert repr(make("herding", 7)) == (
         "<Design: 7 points (d = 2), uniform weights, for ExponentiatedQuadratic, GaussianMixture>"
     )
+    assert "partial weights" in repr(replace(make("herding", 7), rule=partial(uniform)))
     shown = repr(make("sbq", 100, kernel=ExponentiatedQuadratic(5.0)))
     assert "points (d = 2), bq weights" in shown and "of 100: the next pivot is below" in shown
 

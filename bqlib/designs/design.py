@@ -57,8 +57,9 @@ class Design:
     def __repr__(self) -> str:
         n, dim = self.points.shape
         pair = f"{type(self.embedding.kernel).__name__}, {type(self.embedding.target).__name__}"
+        rule = getattr(self.rule, "__name__", type(self.rule).__name__)
         stop = f"; {self.stop}" if self.stop else ""
-        return f"<Design: {n} points (d = {dim}), {self.rule.__name__} weights, for {pair}{stop}>"
+        return f"<Design: {n} points (d = {dim}), {rule} weights, for {pair}{stop}>"
 
     @cached_property
     def weights(self) -> Array:
