@@ -51,6 +51,8 @@ def checked_height(value: Any, name: str) -> float:
 
 def checked_array(values: ArrayLike, name: str) -> Array:
     """Real numbers as a float array, the same one where it is one already."""
+    if np.ma.is_masked(values):
+        raise ValueError(f"{name} have masked entries; leave them out, or fill them in")
     try:
         array = np.asarray(values)
     except ValueError:

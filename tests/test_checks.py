@@ -64,6 +64,7 @@ def with_row(row, values):
         (with_row(1, 1e60), ValueError, "in row 1, above 1e50; change the unit of length"),
         (HERE + 1j, TypeError, "points hold complex128; they must be real numbers"),
         ([["a", "b"]], TypeError, "they must be real numbers"),
+        (np.ma.masked_equal(HERE, HERE[1, 0]), ValueError, "have masked entries; leave them out"),
     ],
 )
 def test_points(call, points, error, said):

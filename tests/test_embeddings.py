@@ -1,6 +1,8 @@
 """Embeddings: known digits, quadrature, and what kernel means must keep."""
 
+import copy
 import json
+import pickle
 import tracemalloc
 from functools import partial
 from itertools import pairwise
@@ -31,7 +33,7 @@ from bqlib import (
     Unnormalised,
     embed,
 )
-from bqlib.embeddings import find, register
+from bqlib.embeddings import Embedding, find, register
 from bqlib.embeddings.empirical import SIDE
 from bqlib.embeddings.rational_quadratic import gamma_rule
 
@@ -449,6 +451,24 @@ def test_empirical_embeddings_are_sums_over_the_data():
     gram = kernel(points, points)
     np.testing.assert_allclose(embedding.kernel_mean(points), gram @ weights, rtol=1e-13)
     assert embedding.prior_variance == pytest.approx(weights @ gram @ weights, rel=1e-13)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_embeddings_can_be_kept_in_files(copied):
+    points = np.random.default_rng(8).random((5, 2))
+    for kernel in (EQ, EQ + 2.0 * MATERNS[1]):
+        embedding = embed(kernel, DIAGONAL)
+        again = copied(copied(embedding))
+        np.testing.assert_array_equal(again.kernel_mean(points), embedding.kernel_mean(points))
+        assert again.prior_variance == embedding.prior_variance
+
+
+def test_an_embedding_made_by_hand_is_not_taken_for_that_of_its_pair():
+    ours = embed(EQ, DIAGONAL)
+    by_hand = Embedding(EQ, DIAGONAL, lambda x: 0 * x[:, 0], lambda x: 0 * x, 2.0)
+    assert copy.deepcopy(by_hand).prior_variance == 2.0 != ours.prior_variance
+    with pytest.raises((AttributeError, pickle.PicklingError)):
+        pickle.dumps(by_hand)
 
 
 def test_empirical_embeddings_keep_their_memory_flat():

@@ -34,6 +34,7 @@ class Embedding:
     kernel_mean: Callable[[ArrayLike], Array]
     kernel_mean_gradient: Callable[[ArrayLike], Array]
     prior_variance: float
+    _by_embed = False
 
     def __init__(
         self,
@@ -49,6 +50,10 @@ class Embedding:
         gradient = _on_points(kernel_mean_gradient, target.dim)
         object.__setattr__(self, "kernel_mean_gradient", gradient)
         object.__setattr__(self, "prior_variance", prior_variance)
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        # Functions that close over the pair do not pickle, but the pair that gave them does.
+        return (embed, (self.kernel, self.target)) if self._by_embed else super().__reduce__()
 
 
 def _on_points(function: ArrayFunction, dim: int) -> Callable[[ArrayLike], Array]:
@@ -153,7 +158,10 @@ def embed(kernel: Kernel, target: Target) -> Embedding:
             f"the kernel is for points of dimension {kernel.dim}, the target has dimension "
             f"{target.dim}"
         )
-    return function(kernel, target)
+    embedding = function(kernel, target)
+    if isinstance(embedding, Embedding):  # a plug-in's may be anything
+        object.__setattr__(embedding, "_by_embed", True)
+    return embedding
 
 
 def embed_by_blocks(kernel: Any, target: Product | Uniform) -> Embedding:
