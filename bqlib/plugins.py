@@ -213,7 +213,7 @@ def _from_file(path):
     sys.modules[name] = module
     try:
         exec(compile(source, path, "exec"), vars(module))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
         also = ""
         if isinstance(error, ModuleNotFoundError):
@@ -225,7 +225,7 @@ def _from_file(path):
 def _from_package(where):
     try:
         return import_module(where)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if isinstance(error, ModuleNotFoundError) and f"{where}.".startswith(f"{error.name}."):
             raise PluginError(
                 f"there is no module {error.name} in this environment: install its package, or "

@@ -39,7 +39,10 @@ def attempt(spec, seed, expected):
             "run? Start it again"
         )
     with memory_limited():
-        return spec.run(seed)
+        try:
+            return spec.run(seed)
+        except SystemExit as error:  # it would end the worker, and tell nobody why
+            raise RuntimeError(f"its code called sys.exit({error.code!r})") from error
 
 
 def refuse_other_versions(theirs, ours, worker):

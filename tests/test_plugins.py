@@ -232,6 +232,15 @@ rate_windows: [[2, 10]]
 """
 
 
+@pytest.mark.parametrize("where", ["", "    def __init__(self):\n        "])
+def test_a_plugin_that_exits_does_not_end_the_check(written, where):
+    written(leaving=f"import sys\n\nclass Leaving:\n    dim = 2\n\n{where}sys.exit(0)\n")
+    text = SWEEP.replace("others.py:Pair, place: [1, 2]", "leaving.py:Leaving")
+    Path("leaving.yaml").write_text(text)
+    with pytest.raises(SweepError, match=r"SystemExit in leaving\.py:\d: 0"):
+        load("leaving.yaml")
+
+
 def test_all_that_is_wrong_with_plugins_is_told_at_once(written):
     folder = written(
         broken="class Ring:\n    dim = = 2\n",

@@ -1,3 +1,5 @@
+import sys
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +20,15 @@ def test_a_worker_with_other_code_or_versions_is_refused():
         attempt(spec, 0, versions() | {"numpy": "1.0"})
     with pytest.raises(OtherCodeError, match="runs other code"):
         attempt(replace(spec, fingerprint="other"), 0, versions())
+
+
+def test_a_trial_that_exits_says_so(monkeypatch):
+    experiment = load(QUICK)
+    spec = experiment.spec(experiment.cells()[0])
+    monkeypatch.setattr(worker, "memory_limited", nullcontext)
+    monkeypatch.setattr(type(spec), "run", lambda self, seed: sys.exit(seed))
+    with pytest.raises(RuntimeError, match=r"its code called sys\.exit\(3\)"):
+        attempt(spec, 3, versions())
 
 
 def hoard(size):
