@@ -106,7 +106,9 @@ def fill(path):
         grid = [-(-size // c) for size, c in zip(array.shape, array.chunks, strict=True)]
         for index in np.ndindex(*grid):
             if any(index):
-                os.link(chunk, path / name / f"c.{'.'.join(map(str, index))}")
+                place = path / name / f"c.{'.'.join(map(str, index))}"
+                place.unlink(missing_ok=True)
+                os.link(chunk, place)
 
 
 def in_a_process(function, *arguments):

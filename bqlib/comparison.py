@@ -33,6 +33,11 @@ def on_all_dims(dataset, names):
             "gave, or a selection of it by sel, isel or squeeze"
         )
     part = dataset[list(names)]
+    if "n" in part.dims and not np.array_equal(part["n"], np.arange(1, part.sizes["n"] + 1)):
+        raise ValueError(
+            "the dataset has not every n from 1 on, without which no n of a curve can be told: "
+            "select n in what comes out, or by n=slice(1, ...)"
+        )
     return part.expand_dims([dim for dim in TRIAL if dim not in part.dims])
 
 

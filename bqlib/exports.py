@@ -14,7 +14,7 @@ import pandas as pd
 from bqlib.schema import FAILED, MISSING, OK, SWEEP_DIMS
 
 TRIAL = (*SWEEP_DIMS, "seed")
-BLOCK_BYTES = 64 * 2**20  # of what is held at a time
+BLOCK_BYTES = 16 * 2**20  # of values read at a time; a table of them takes several times as much
 STATUS = {OK: "ok", FAILED: "failed", MISSING: "missing"}
 NEEDS = {".parquet": ("pyarrow",), ".nc": ("h5netcdf", "h5py")}
 POINTS = ("points", "weights")
@@ -53,7 +53,7 @@ def export(dataset, path, points=False):
     dataset's variables. Those over integrands have a column for each, such as
     ``error_rkhs_ball``, and those over quantiles too, ``error_quantile_rkhs_ball_0.1``; points
     have one for each coordinate, ``point_0``, and a ``weight``. Numbers read back as the
-    same bits. Holds about 64 MB of values at a time, whatever the size of the results.
+    same bits. Reads about 16 MB of values at a time, whatever the size of the results.
     """
     path = Path(path)
     writers = {".csv": _write_csv, ".parquet": _write_parquet, ".nc": _write_netcdf}

@@ -66,6 +66,12 @@ def test_a_selection_gives_what_it_selects_of_the_whole(curves):
         comparison.crossover(curves.squeeze().drop_vars("kernel"), "fast", "slow")
     with pytest.raises(ValueError, match="no algorithm sbq; there are slow, fast"):
         comparison.crossover(curves, "sbq", "slow")
+    for n in (slice(10, None), [1, 2, 4]):
+        for compare in (analysis.rates, lambda d: comparison.points_needed(d, 0.1)):
+            with pytest.raises(ValueError, match="has not every n from 1 on"):
+                compare(curves.sel(n=n))
+    early = comparison.points_needed(curves.sel(n=slice(1, 20)), 0.1).sel(algorithm="fast")
+    assert (early == 10).all()
     with pytest.raises(ValueError, match="has no error"):
         comparison.crossover(curves, "fast", "slow", "error")
 
@@ -156,5 +162,5 @@ def test_seconds_come_from_the_files_beside_the_pieces(tmp_path):
     assert sbq.sel(seed=[0, 9]).values.tolist() == [1.5, 2.0]  # the first folder goes first
     assert found.sel(lengthscale=1, algorithm="iid", seed=2).item() == 0.25
     assert found.notnull().sum() == 3
-    with pytest.raises(FileNotFoundError, match="no timings in .*nowhere"):
+    with pytest.raises(FileNotFoundError, match=r"no timings in .*nowhere"):
         comparison.trial_seconds(curves, tmp_path / "nowhere")
