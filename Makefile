@@ -41,6 +41,7 @@ lint: setup ## check style, types and the workflow, change nothing
 
 docs: setup ## build the documentation; ARGS="-b linkcheck" tries links to elsewhere
 	@rm -rf docs/_api
+	@echo "Building the documentation, which takes a minute or two; only faults are shown."
 	@$(IN_VENV) exec python -m sphinx -W --keep-going -n -q -j auto docs docs/_build $(ARGS)
 	@echo "The documentation is in docs/_build/index.html"
 

@@ -53,7 +53,8 @@ class Integral:
             raise ValueError(f"level is {level}; it must lie between 0 and 1")
         tail = (1 + level) / 2
         quantile = ndtri(tail) if np.isinf(self.freedom) else stdtrit(self.freedom, tail)
-        return self.mean - quantile * self.std, self.mean + quantile * self.std
+        half = float(quantile) * self.std
+        return self.mean - half, self.mean + half
 
 
 def integral(
