@@ -41,8 +41,9 @@ def attempt(spec, seed, expected):
     with memory_limited():
         try:
             return spec.run(seed)
-        except SystemExit as error:  # it would end the worker, and tell nobody why
-            raise RuntimeError(f"its code called sys.exit({error.code!r})") from error
+        except (SystemExit, KeyboardInterrupt, GeneratorExit) as error:
+            # Dask would close the worker for good, and tell nobody why.
+            raise RuntimeError(f"its code raised {error!r}, which ends programs") from error
 
 
 def refuse_other_versions(theirs, ours, worker):

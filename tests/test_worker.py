@@ -1,4 +1,4 @@
-import sys
+import re
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -22,12 +22,16 @@ def test_a_worker_with_other_code_or_versions_is_refused():
         attempt(replace(spec, fingerprint="other"), 0, versions())
 
 
-def test_a_trial_that_exits_says_so(monkeypatch):
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), GeneratorExit()])
+def test_a_trial_that_would_end_its_worker_says_so(monkeypatch, error):
+    def run(spec, seed):
+        raise error
+
     experiment = load(QUICK)
     spec = experiment.spec(experiment.cells()[0])
     monkeypatch.setattr(worker, "memory_limited", nullcontext)
-    monkeypatch.setattr(type(spec), "run", lambda self, seed: sys.exit(seed))
-    with pytest.raises(RuntimeError, match=r"its code called sys\.exit\(3\)"):
+    monkeypatch.setattr(type(spec), "run", run)
+    with pytest.raises(RuntimeError, match=re.escape(f"its code raised {error!r}")):
         attempt(spec, 3, versions())
 
 
