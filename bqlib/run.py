@@ -30,6 +30,7 @@ from bqlib.files import write_atomically
 SOCKET = "BQLIB_RUN"  # path of the run's socket
 SWEEP = "BQLIB_SWEEP"  # sweep file, folder of shipped targets, site file and results, as JSON
 KEPT = ".trials"  # folder among the results, see bqlib.server.Kept
+LEAST_SPACE = 2**20  # bytes; with less, a disk is full
 SOME_FAILED = 3  # exit code of a run that is complete but for failed trials
 INTERRUPTED = 128 + signal.SIGINT  # exit code, as in a shell
 
@@ -301,6 +302,13 @@ def _ask(request, threads, memory):
     return data, head["timing"]
 
 
+def why_jobs_fail(results):
+    """What may have made jobs fail, for the last lines of a run."""
+    if shutil.disk_usage(results).free < LEAST_SPACE:
+        return f"the disk that holds {results} is full"
+    return "a job failed, see above"
+
+
 def check_results_folder(results):
     """Refuse to run into a folder that cannot be written, or that another schema version wrote.
 
@@ -376,17 +384,17 @@ def logged(path):
     """
     terminal = sys.stderr
     before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-    with (
-        open(path, "w", encoding="utf-8") as log,
-        contextlib.redirect_stdout(log),
-        contextlib.redirect_stderr(log),
-    ):
+    log = open(path, "w", encoding="utf-8")  # noqa: SIM115, as closing it may fail
+    with contextlib.redirect_stdout(log), contextlib.redirect_stderr(log):
         try:
             yield
         except Exception as error:
-            traceback.print_exc(file=log)
+            with contextlib.suppress(OSError):  # the disk may be full
+                traceback.print_exc(file=log)
             if not isinstance(error, RunEndedError):
                 print(f"[bqlib] {type(error).__name__}: {error}", file=terminal, flush=True)
             raise SystemExit(1) from None
         finally:
             signal.signal(signal.SIGTERM, before)
+            with contextlib.suppress(OSError):
+                log.close()

@@ -1,4 +1,6 @@
+import errno
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -95,3 +97,13 @@ def test_a_job_that_is_told_to_end_does_so_without_a_word(tmp_path, capsys):
     with pytest.raises(SystemExit), run.logged(tmp_path / "log"):
         raise ValueError("wrong")
     assert capsys.readouterr().err == "[bqlib] ValueError: wrong\n"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="has no device that is always full")
+def test_a_full_disk_is_told_in_one_line(tmp_path, capsys, monkeypatch):
+    with pytest.raises(SystemExit), run.logged("/dev/full"):
+        print("a line of the log")
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert capsys.readouterr().err == "[bqlib] OSError: [Errno 28] No space left on device\n"
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10, 10, 0))
+    assert run.why_jobs_fail("results/mine") == "the disk that holds results/mine is full"
