@@ -359,7 +359,7 @@ def _empty(dataset, windows):
     octaves = [(0, 0) if starts is None else starts for starts in octaves]
     coords["octave_start"] = (
         ("window", "octave"),
-        np.array(octaves, dtype=np.int64),
+        np.array(octaves, dtype=np.int64).reshape(-1, len(OCTAVES)),
         _about("n at the start of the octave; 0 where the window has not two", "1"),
     )
     data = {}

@@ -42,6 +42,9 @@ from bqlib.experiment import (
 from bqlib.targets import Empirical
 from bqlib.yamlfile import place
 
+# Snakemake plans all jobs at once, and a job holds all curves of its seeds.
+MOST_JOBS, MOST_SEEDS_PER_JOB = 1_000_000, 10_000
+
 
 def read(path, shelf=None):
     """The experiment of a sweep file; see :func:`bqlib.experiment.load`."""
@@ -55,11 +58,13 @@ def read(path, shelf=None):
         sweep = _Sweep.model_validate(tree, context=reading)
     except ValidationError as error:
         problems += [(_line(lines, loc), f"{place(loc)}: {text}") for loc, text in _told(error)]
+    except SystemExit as error:
+        problems.append((1, f"a plug-in would have ended bqlib: {plugins.told(error)}"))
     if problems:
         raise SweepError(
             *[f"{path}:{line}: {' '.join(text.split())}" for line, text in sorted(set(problems))]
         )
-    return Experiment(
+    experiment = Experiment(
         name=sweep.name,
         title=sweep.title or sweep.name,
         targets={label: content for label, content, _ in sweep.targets},
@@ -74,6 +79,26 @@ def read(path, shelf=None):
         rate_windows=tuple(sweep.rate_windows),
         studies=tuple(sweep.studies),
     )
+    too_large = _too_large(experiment)
+    if too_large:
+        raise SweepError(f"{path}:{lines['seeds',]}: seeds: {too_large}")
+    return experiment
+
+
+def _too_large(experiment):
+    """Why a sweep could not be planned, or an empty text."""
+    cells = math.prod(
+        len(getattr(experiment, name)) for name in ("targets", "kernels", "lengthscales")
+    ) * len(experiment.algorithms)
+    jobs = cells * -(-experiment.seeds // experiment.seeds_per_job)
+    if jobs > MOST_JOBS:
+        return (
+            f"{cells} cells with {experiment.seeds} seeds are {jobs} jobs, and a sweep has at most "
+            f"{MOST_JOBS}: ask for fewer seeds, or for more of them in a job by seeds_per_job"
+        )
+    if min(experiment.seeds, experiment.seeds_per_job) > MOST_SEEDS_PER_JOB:
+        return f"a job has at most {MOST_SEEDS_PER_JOB} seeds: set seeds_per_job"
+    return ""
 
 
 def read_plugin(name, texts):
@@ -775,7 +800,5 @@ class _Sweep(_Keys):
     )
     seeds: _Count = Field(description="the number of replications")
     seeds_per_job: _Count = 10
-    rate_windows: list[Annotated[list[int], AfterValidator(_window)]] = Field(
-        min_length=1, description="a list of [first, last]"
-    )
+    rate_windows: list[Annotated[list[int], AfterValidator(_window)]] = []
     studies: list[Annotated[str, AfterValidator(_study)]] = []

@@ -5,6 +5,7 @@ import re
 import yaml
 
 _TAG = "tag:yaml.org,2002:"
+MOST_VALUES = 1_000_000  # aliases of aliases can stand for any number of them
 
 
 class UnreadableError(ValueError):
@@ -112,6 +113,8 @@ def _value(node, loc, line, lines, problems, around):
         raise UnreadableError(node.start_mark.line + 1, where + problem)
 
     lines[loc] = line
+    if len(lines) > MOST_VALUES:
+        refuse(f"more than {MOST_VALUES} values up to here: put large data into a .json file")
     if node in around:
         refuse("is an alias of something that holds it")
     if node.tag not in _TYPES:

@@ -141,3 +141,8 @@ def test_all_wrong_windows_are_named(curves):
     for window in ("[0, 10]", "[30, 20]", "[1.5, 9]", "[1, 2, 3]"):
         assert window in str(error.value)
     assert "[20, 400]" not in str(error.value)
+
+
+def test_a_sweep_without_windows_has_no_rates(curves):
+    fitted = analysis.rates(sweep(curves), windows=[])
+    assert fitted.sizes["window"] == 0 and analysis.rate_rows(fitted) == []

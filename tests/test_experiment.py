@@ -12,7 +12,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bqlib import registry
+from bqlib import registry, yamlfile
 from bqlib.candidates import Candidates
 from bqlib.experiment import Algorithm, Cell, SweepError, load, piece_name
 
@@ -152,12 +152,13 @@ def test_defaults(folder):
     lines = [
         line
         for line in SWEEP.splitlines()
-        if not line.startswith(("candidates", "  size", "seeds_"))
+        if not line.startswith(("candidates", "  size", "seeds_", "rate_"))
     ]
     sweep = loaded("\n".join(lines))
     assert sweep.title == "tiny"
     assert sweep.candidates == Candidates()
     assert sweep.seeds_per_job == 10
+    assert sweep.rate_windows == ()
 
 
 def test_cells_and_pieces_are_in_a_fixed_order(folder):
@@ -478,7 +479,7 @@ def _register_kernel(monkeypatch, name, family):
         ("n: 40", "integrands: [rkhs_ball]\nn: 40", ["9: integrands: must be a mapping, such as"]),
         # empty and twice
         ("[normal]", "[]", ["2: targets: must not be empty"]),
-        ("[[5, 40]]", "[]", ["12: rate_windows: must not be empty"]),
+        ("[iid, sbq]", "[]", ["6: algorithms: must not be empty"]),
         ("[0.5, 1]", "[0.5, 1, 5e-1]", ["5: lengthscales[2]: 0.5 is in the list already"]),
         (
             "[normal]",
@@ -492,6 +493,17 @@ def _register_kernel(monkeypatch, name, family):
             ["12: rate_windows[1]: [5, 40] is in the list already"],
         ),
         ("seeds: 3", "seeds: 3\nn: 4", ["11: n: stands in line 9 already"]),
+        # too large to plan
+        (
+            "seeds: 3",
+            "seeds: 1000000000",
+            ["10: seeds: 4 cells with 1000000000 seeds are 2000000000 jobs, and a sweep has at mo"],
+        ),
+        (
+            "seeds: 3\nseeds_per_job: 2",
+            "seeds: 1000000000\nseeds_per_job: 1000000000",
+            ["10: seeds: a job has at most 10000 seeds: set seeds_per_job"],
+        ),
         (
             "scale: density",
             "scale: unit, scale: unit",
@@ -717,6 +729,13 @@ def test_a_target_file_with_a_name_that_is_no_label(folder):
 def test_what_is_no_yaml_is_told_in_plain_words(folder, text, told):
     (problem,) = problems_of(text)
     assert problem.startswith(told)
+
+
+def test_aliases_that_stand_for_too_much(folder, monkeypatch):
+    monkeypatch.setattr(yamlfile, "MOST_VALUES", 1000)
+    tens = [f"k{i}: &k{i} [{', '.join([f'*k{i - 1}'] * 10)}]" for i in range(1, 9)]
+    (problem,) = problems_of("\n".join(["k0: &k0 x", *tens]))
+    assert problem.split(": ", 2)[2].startswith("more than 1000 values up to here")
 
 
 def test_files_that_cannot_be_read(folder):

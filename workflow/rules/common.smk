@@ -69,7 +69,7 @@ def digest_of(wildcards):
 
 # The datasets that each figure is drawn from.
 FIGURES = {"mmd": ["curves"], "slopes": ["curves"]}
-if len(EXPERIMENT.lengthscales) > 1 or len(EXPERIMENT.targets) > 1:
+if EXPERIMENT.rate_windows and (len(EXPERIMENT.lengthscales) > 1 or len(EXPERIMENT.targets) > 1):
     FIGURES["rate_map"] = ["rates"]
 if any(algorithm.weights == "bq" for algorithm in EXPERIMENT.algorithms):
     FIGURES["weight_sum"] = ["curves"]
@@ -111,7 +111,7 @@ def end_run(error=False):
     failed = timings.failed_trials(RESULTS, PIECES)
     interrupted = reason == "interrupted"
     if error:
-        say(f"stopped: {reason or 'a job failed, see above'}")
+        say(f"stopped: {reason or run.why_jobs_fail(RESULTS)}")
         when = "to go on" if interrupted else "once the cause is mended"
         say(f"finished pieces are kept in {RESULTS}: {when}, give the same command again")
     else:
