@@ -294,6 +294,11 @@ def _check(path, as_json):
         f"{path}: {checked.files} files, {checked.bytes / 1e6:.1f} MB ({how}): "
         + (f"{len(checked.faults)} faults" if checked.faults else "all as written")
     )
+    if checked.unused:
+        print(
+            f"{len(checked.unused)} pieces are not in the curves, as the sweep asks for others now; "
+            f"they can be deleted: {', '.join(checked.unused)}"
+        )
     if any(not fault.foreign for fault in checked.faults):
         print(f"to have them made anew: bqlib retry --damaged {path}, then run the sweep again")
     if any(fault.foreign for fault in checked.faults):

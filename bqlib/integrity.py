@@ -66,12 +66,16 @@ class Checked:
         Whether the results have a manifest: without it, files other than pieces are only checked
         by the sums that they carry themselves.
     faults : tuple of Fault
+    unused : tuple of str
+        Pieces that are not in the curves, as their sweep does not ask for them any more: other
+        cells or, since seeds came to a block that was not full, other blocks.
     """
 
     files: int
     bytes: int
     recorded: bool
     faults: tuple[Fault, ...]
+    unused: tuple[str, ...] = ()
 
 
 def sha256(path):
@@ -168,7 +172,24 @@ def check(results):
     if not recorded:
         faults += [fault for store in _stores(there) for fault in _faults_of_store(results, store)]
     faults += _foreign_schema(results)
-    return Checked(len(there), size, recorded, tuple(sorted(set(faults), key=lambda f: f.path)))
+    faults = sorted(set(faults), key=lambda fault: fault.path)
+    return Checked(len(there), size, recorded, tuple(faults), _unused(results, there))
+
+
+def _unused(results, there):
+    """Those of the pieces that the curves are not made of."""
+    from bqlib.experiment import Algorithm, Experiment, piece_name  # loads numerics
+
+    try:
+        config = json.loads(_attributes(results / "curves.zarr")["config"])
+        algorithms = [Algorithm(**algorithm) for algorithm in config["algorithms"]]
+        sweep = Experiment(**config | {"algorithms": algorithms})
+    except (OSError, ValueError, KeyError, TypeError):  # damage, which is told as such
+        return ()
+    asked = {
+        f"pieces/{piece_name(cell, block)}" for cell in sweep.cells() for block in sweep.blocks()
+    }
+    return tuple(sorted(path for path in there - asked if _is_piece(path)))
 
 
 def _made(results):

@@ -177,6 +177,19 @@ def age(path):
             archive.writestr(name, data)
 
 
+def test_pieces_that_the_sweep_does_not_ask_for_any_more_are_named(results, capsys):
+    assert check(results).unused == ()
+    piece = files(results, "pieces/**/*.zip")[0]
+    longer = piece.with_name("seeds-0-1.zarr.zip")
+    other = piece.parent.parent / "sbq" / piece.name
+    other.parent.mkdir()
+    for copy in (longer, other):
+        shutil.copy(piece, copy)
+    assert set(check(results).unused) == {str(p.relative_to(results)) for p in (longer, other)}
+    main(["check", str(results)])
+    assert "2 pieces are not in the curves" in capsys.readouterr().out
+
+
 def test_pieces_without_a_record_are_checked_by_what_they_say(results):
     (results / MANIFEST).unlink()
     shutil.rmtree(results / "timings")
