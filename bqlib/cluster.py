@@ -41,6 +41,7 @@ ENVIRONMENT = {
 SMALLEST_MEMORY = 512 * 2**20  # Python with its libraries takes half of it
 PRIVATE = ".private"  # folder among the results, with the certificates of a run
 KEEP_SECONDS = 2
+FOREVER = "1000 days"
 QUEUE_SECONDS = 10  # between two looks at the batch system's queue
 SPEAK_SECONDS = 60
 CONNECT_SECONDS = 20
@@ -290,6 +291,7 @@ def _has_certificate():
 
 async def _own_cluster(stack, site, folder, threads):
     """Start the run's own cluster, to end with `stack`; and its jobs on a batch system, or None."""
+    import dask
     import distributed
 
     own = {"asynchronous": True, "silence_logs": False}
@@ -327,6 +329,8 @@ async def _own_cluster(stack, site, folder, threads):
             processes=False, n_workers=1, threads_per_worker=threads, **loopback_only, **own
         )
     else:
+        # Workers that crash are started again; Dask would give up one that is not back by then.
+        stack.enter_context(dask.config.set({"distributed.deploy.lost-worker-timeout": FOREVER}))
         cluster = distributed.LocalCluster(
             n_workers=site.workers or len(os.sched_getaffinity(0)),
             threads_per_worker=1,

@@ -264,6 +264,21 @@ def refuse_as_if(ours):
     return lambda theirs, _, worker: refuse(theirs, ours, worker)
 
 
+def test_workers_of_this_machine_come_back_however_often_they_crash(tmp_path):
+    async def act(client):
+        for _ in range(2):
+            await client.submit(os._exit, 1, pure=False, retries=0).exception(timeout=60)
+        assert await client.submit(abs, -1).result(timeout=60) == 1
+
+    with dask.config.set(
+        {
+            "distributed.deploy.lost-worker-timeout": "1 ms",
+            "distributed.scheduler.allowed-failures": 0,
+        }
+    ):
+        session(Site(workers=1), tmp_path, act)
+
+
 def test_a_cluster_that_loses_all_workers_ends_the_run(
     other, tmp_path, monkeypatch, name_scheduler
 ):
