@@ -296,7 +296,7 @@ def _check(path, as_json):
     )
     if checked.unused:
         print(
-            f"{len(checked.unused)} pieces are not in the curves, as the sweep asks for others now; "
+            f"{len(checked.unused)} pieces are not in the curves, as the sweep asks for others; "
             f"they can be deleted: {', '.join(checked.unused)}"
         )
     if any(not fault.foreign for fault in checked.faults):
