@@ -208,7 +208,7 @@ def open_results(paths):
     Raises
     ------
     FileNotFoundError
-        If there are no curves at a path.
+        If there are no curves at a path, or files of them are missing.
     SchemaError
         If results were written by another schema version, or depart from the schema.
     bqlib.merge.MergeError
@@ -235,6 +235,7 @@ def open_results(paths):
     for store in stores:
         dataset = xr.open_zarr(store, chunks=None)
         check_schema(dataset, store)
+        _check_whole(store)
         datasets.append(dataset)
     if len(datasets) == 1:
         return datasets[0]
@@ -275,6 +276,26 @@ def _curves_at(path):
     raise FileNotFoundError(
         f"no results at {path}: name a folder results/<experiment> after its sweep has run"
     )
+
+
+def _check_whole(store):
+    """Refuse curves that have lost files: Zarr would read NaN in their place, and say nothing."""
+    head = json.loads((store / "zarr.json").read_bytes())
+    lost = []
+    for name, array in head["consolidated_metadata"]["metadata"].items():
+        if array["chunk_key_encoding"]["configuration"]["separator"] != ".":
+            continue  # not as gather writes them
+        chunks = array["chunk_grid"]["configuration"]["chunk_shape"]
+        wanted = math.prod(-(-n // c) for n, c in zip(array["shape"], chunks, strict=True))
+        folder = store / name
+        there = sum(f.startswith("c") for f in os.listdir(folder)) if folder.is_dir() else 0
+        if there < wanted:
+            lost.append(f"{wanted - there} of {name}")
+    if lost:
+        raise FileNotFoundError(
+            f"{store} has lost files: {', '.join(lost)}; to have it made anew: bqlib retry "
+            f"--damaged {store.parent}, then run the sweep again"
+        )
 
 
 def open_dataset(path):

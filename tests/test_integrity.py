@@ -204,6 +204,14 @@ def test_pieces_without_a_record_are_checked_by_what_they_say(results):
     assert fourth.exists()
 
 
+@pytest.mark.parametrize("lost", ["mmd", "mmd/c.*", "status/c.*"])
+def test_curves_that_have_lost_files_are_not_opened_as_nan(results, lost):
+    place = next((results / "curves.zarr").glob(lost))
+    shutil.rmtree(place) if place.is_dir() else place.unlink()
+    with pytest.raises(FileNotFoundError, match=rf"lost files: 1 of {lost.split('/')[0]}; to have"):
+        store.open_results(results)
+
+
 @pytest.mark.parametrize("recorded", [True, False], ids=["manifest", "without"])
 def test_a_missing_chunk_is_named(results, recorded):
     if not recorded:
