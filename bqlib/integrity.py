@@ -224,8 +224,10 @@ def _recorded_pieces(results):
         name = path.relative_to(folder).as_posix()
         piece = "pieces/" + name.removesuffix(TIMING) + PIECE
         try:
-            recorded = json.loads(path.read_bytes()).get("sha256")
-        except (ValueError, AttributeError):
+            record = json.loads(path.read_bytes())
+            recorded = record.get("sha256")
+            dict(record["seconds"])
+        except (ValueError, AttributeError, KeyError, TypeError):
             faults.append(Fault(f"timings/{name}", "is damaged"))
             continue
         if recorded:

@@ -14,6 +14,7 @@ from bqlib.analysis import rate_rows
 from bqlib.schema import FAILED, MISSING, OK, SWEEP_DIMS
 from bqlib.store import open_dataset, open_results
 from bqlib.text import aligned, ranges
+from bqlib.timings import PIECE, TIMING, read_timing
 
 # Attributes of the curves that are no version.
 _OTHERS = ("Conventions", "title", "config", "config_sha256")
@@ -149,12 +150,12 @@ def _seconds(folder):
     """Rows of the seconds of trials, by their cell."""
     groups = defaultdict(list)
     for path in sorted(folder.rglob("*.json")):
-        cell = path.relative_to(folder).parts[:-1]
-        groups[cell] += json.loads(path.read_text(encoding="utf-8"))["seconds"].values()
+        *cell, _ = path.relative_to(folder).parts
+        piece = path.relative_to(folder).as_posix().removesuffix(TIMING) + PIECE
+        groups[*cell,] += read_timing(folder.parent, piece)[0].values()
     told = [len({cell[i] for cell in groups}) > 1 for i in range(len(SWEEP_DIMS))]
     rows = []
-    for cell, all_seconds in groups.items():
-        seconds = [value for value in all_seconds if value is not None]
+    for cell, seconds in groups.items():
         if seconds:
             labels = zip(SWEEP_DIMS, cell, told, strict=True)
             rows.append(

@@ -23,7 +23,9 @@ def timing_of(piece):
 
 
 def read_timing(results, piece):
-    """Seconds and failures of a piece's trials; both empty where the piece is not there.
+    """Seconds and failures of a piece's trials; both empty where its file is not there or damaged.
+
+    The damage is for :func:`bqlib.integrity.check` to name.
 
     Parameters
     ----------
@@ -40,12 +42,12 @@ def read_timing(results, piece):
         Why, by seed.
     """
     try:
-        text = Path(results, "timings", timing_of(piece)).read_text(encoding="utf-8")
-    except OSError:
+        found = json.loads(Path(results, "timings", timing_of(piece)).read_bytes())
+        seconds = {int(seed): value for seed, value in found["seconds"].items()}
+        failed = {int(seed): reason for seed, reason in found.get("failed", {}).items()}
+    except (OSError, ValueError, KeyError, AttributeError, TypeError):
         return {}, {}
-    found = json.loads(text)
-    seconds = {int(seed): value for seed, value in found["seconds"].items() if value is not None}
-    return seconds, {int(seed): reason for seed, reason in found.get("failed", {}).items()}
+    return {seed: value for seed, value in seconds.items() if value is not None}, failed
 
 
 def failed_trials(results, pieces):

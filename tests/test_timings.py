@@ -1,5 +1,7 @@
 import json
 
+import pytest
+
 from bqlib.__main__ import main
 from bqlib.run import lock
 from bqlib.timings import all_failed, failed_trials, read_timing
@@ -31,6 +33,17 @@ def test_seconds_and_failures_are_read(tmp_path):
     assert read_timing(results, "mixture/eq/1/sbq/seeds-0-1.zarr.zip") == ({}, {})
     assert failed_trials(results, [GOOD, BAD]) == [(BAD, 3, "out of memory")]
     assert failed_trials(results, [GOOD]) == []
+
+
+@pytest.mark.parametrize("text", ["", "{", "{}", "[]", "\xff", '{"seconds": 1}'])
+def test_a_damaged_file_stops_no_command_and_is_named_and_made_anew(tmp_path, capsys, text):
+    results = make_results(tmp_path)
+    damaged = results / "timings" / GOOD.replace(".zarr.zip", ".json")
+    damaged.write_text(text, encoding="latin-1")
+    assert read_timing(results, GOOD) == ({}, {})
+    assert main(["retry", "--damaged", str(results)]) == 0
+    assert f"{damaged.relative_to(results)}: is damaged" in capsys.readouterr().out
+    assert not damaged.exists() and not (results / "pieces" / GOOD).exists()
 
 
 def test_retry_deletes_the_pieces_with_failures_alone(tmp_path, capsys):
