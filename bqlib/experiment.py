@@ -134,7 +134,7 @@ class Spec:
 
         Other cells, the seeds, free text and the way the sweep was written leave it as it is.
         """
-        return _digest(self, _science(self.target))
+        return _digest(self, science_of(self.target))
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ class StudySpec:
     def digest(self):
         """16 hexadecimal digits that change exactly when the study's science or its code does."""
         science = asdict(self) | {
-            "target": _science(self.target),
+            "target": science_of(self.target),
             "kernel": _without_folder(self.kernel),
         }
         text = json.dumps(science, sort_keys=True, allow_nan=False)
@@ -205,7 +205,7 @@ class StudySpec:
             return found, time.perf_counter() - start
 
 
-def _science(target):
+def science_of(target):
     """The content of a target file as JSON, without what is there for people."""
     content = {k: v for k, v in target.items() if k not in FREE_TEXT}
     return json.dumps(_without_folder(content), sort_keys=True)
@@ -321,7 +321,7 @@ class Experiment:
     @cached_property
     def _specs(self):
         algorithms = {algorithm.name: algorithm for algorithm in self.algorithms}
-        science = {label: _science(target) for label, target in self.targets.items()}
+        science = {label: science_of(target) for label, target in self.targets.items()}
         specs = {}
         for cell in self.cells():
             target, kernel = self.targets[cell.target], self.kernels[cell.kernel]

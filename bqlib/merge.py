@@ -10,7 +10,7 @@ import xarray as xr
 from xarray.backends import BackendArray
 from xarray.core import indexing
 
-from bqlib.experiment import _science as science_of
+from bqlib.experiment import science_of
 from bqlib.schema import FAILED, MISSING, OK, SWEEP_DIMS, tables
 
 TRIAL = (*SWEEP_DIMS, "seed")
