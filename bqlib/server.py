@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from distributed import KilledWorker, as_completed
+from distributed import KilledWorker, as_completed, wait
 
 from bqlib.cluster import ClusterError, connect, read_site
 from bqlib.experiment import Cell, load, piece_name
@@ -115,6 +115,7 @@ class Run:
         self.experiment, self.progress, self.kept = experiment, progress, kept
         self.wanted = asyncio.Event()
         self.ended, self.client = loop.create_future(), loop.create_future()
+        self._one_suspect = asyncio.Lock()
         self._thread = ThreadPoolExecutor(max_workers=1)
 
     def end(self, error=None):
@@ -153,25 +154,42 @@ class Run:
         self.wanted.set()
         client = await asyncio.shield(self.client)
         done = {seed: self.kept.read(digest, seed) for seed in seeds}
-        futures = {
-            client.submit(attempt, spec, seed, versions(), key=f"trial-{digest}-{seed}"): seed
-            for seed in seeds
-            if done[seed] is None
-        }
+
+        def submit(seed, again=""):
+            key = f"trial-{digest}-{seed}{again}"
+            return client.submit(attempt, spec, seed, versions(), key=key)
+
+        futures = {submit(seed): seed for seed in seeds if done[seed] is None}
         for _ in range(len(seeds) - len(futures)):
             self.progress.trial(failed=False)
+        suspects = []
         # A result is taken over as soon as it is there: a worker that is lost later costs nothing.
         async for future in as_completed(list(futures)):
             seed = futures.pop(future)
-            done[seed] = outcome, _ = await self.outcome(future)
-            future.release()
-            failed = isinstance(outcome, str)
-            self.progress.trial(failed)
-            if not failed:
-                await self._aside(self.kept.write, digest, seed, done[seed])
+            if future.status == "error" and isinstance(await future.exception(), KilledWorker):
+                suspects.append(seed)
+                future.release()
+            else:
+                done[seed] = await self.take(future, digest, seed)
+        # Dask blames all trials that a dead worker held: each gets another chance, one at a time.
+        for seed in suspects:
+            async with self._one_suspect:
+                future = submit(seed, again="-again")
+                await wait(future)
+                done[seed] = await self.take(future, digest, seed)
         self.kept.delivered(digest, seeds)
         outcomes, seconds = ({seed: done[seed][i] for seed in seeds} for i in (0, 1))
         return outcomes, seconds
+
+    async def take(self, future, digest, seed):
+        """The outcome of a trial, which is put aside where it succeeded."""
+        outcome, seconds = await self.outcome(future)
+        future.release()
+        failed = isinstance(outcome, str)
+        self.progress.trial(failed)
+        if not failed:
+            await self._aside(self.kept.write, digest, seed, (outcome, seconds))
+        return outcome, seconds
 
     async def outcome(self, future):
         """Arrays and seconds of a trial; or why it failed, and None."""

@@ -1,10 +1,11 @@
 import asyncio
 from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client, KilledWorker, LocalCluster
 
 from bqlib import server
 from bqlib.experiment import load
@@ -71,6 +72,27 @@ def test_a_piece_holds_the_trials_and_why_others_failed(tmp_path, monkeypatch, c
     _, timing = serve(tmp_path, lambda state: state.piece(**request | {"last": 1}))
     assert timing["seconds"] == {0: 0.25, 1: None}
     assert timing["failed"] == {1: "ZeroDivisionError: division by zero"}
+
+
+def test_a_trial_is_blamed_for_a_dead_worker_only_if_it_dies_again_alone(tmp_path, monkeypatch):
+    experiment = load(QUICK)
+    cell = experiment.cells()[0]
+    spec = experiment.spec(cell)
+    good, _ = spec.run(0)
+    tries = []
+
+    def two_die(spec, seed, expected):
+        tries.append(seed)
+        if seed == 2 or (seed == 1 and tries.count(1) == 1):
+            raise KilledWorker("a trial", SimpleNamespace(address="there"), 3)
+        return good, 0.25
+
+    monkeypatch.setattr(server, "attempt", two_die)
+    request = {"cell": asdict(cell), "first": 0, "last": 2, "digest": spec.digest}
+    _, timing = serve(tmp_path, lambda state: state.piece(**request))
+    assert timing["seconds"] == {0: 0.25, 1: 0.25, 2: None}
+    assert timing["failed"][2].startswith("the worker died each of the 4 times")
+    assert sorted(tries) == [0, 1, 1, 2, 2]
 
 
 def test_a_digest_of_other_code_is_refused(tmp_path):

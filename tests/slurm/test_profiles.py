@@ -35,7 +35,7 @@ def use_quick(checkout):
 
 
 def check_complete(sweep, expected, slurm, output):
-    assert "[bqlib] results are in results/quick" in output.splitlines()[-3], output
+    assert f"[bqlib] results are in results/{sweep.results.name}" in output.splitlines()[-3], output
     assert sweep.pieces() == expected
     assert (bqlib.open_results(sweep.results).status == 1).all()
     assert (sweep.results / "figures" / "mmd.svg").stat().st_size > 0
@@ -119,7 +119,6 @@ def another_user():
 def single_jobs(sweep, slurm):
     """A sweep by profiles/batch, without accounting and on nodes of four processors."""
     assert slurm.owns_default, "a Slurm of this machine's own is in the way"
-    use_quick(sweep)
     sweep.profile = "profiles/batch"
     sweep.edit("profiles/batch/config.yaml", "# slurm-status-command", "slurm-status-command")
     sweep.edit("profiles/batch/config.yaml", "jobs: 100", "jobs: 6\nslurm-no-account: true")
@@ -133,7 +132,9 @@ def single_jobs(sweep, slurm):
 SOON = ("--slurm-init-seconds-before-status-checks", "5")
 
 
-def test_a_sweep_of_single_jobs(single_jobs, expected, slurm):
+def test_a_sweep_of_single_jobs(single_jobs, slurm, tmp_path):
+    local = Checkout(tmp_path / "local")
+    assert local.run("--until", "piece").returncode == 0
     process = single_jobs.start(*SOON)
     while not slurm.running():
         assert process.poll() is None, process.communicate()[0]
@@ -141,13 +142,13 @@ def test_a_sweep_of_single_jobs(single_jobs, expected, slurm):
     slurm.call("scancel", min(slurm.running()))
     output, _ = process.communicate(timeout=600)
     assert process.returncode == 0, output
-    assert jobs(output)["piece"] == 16
-    check_complete(single_jobs, expected, slurm, output)
+    assert jobs(output)["piece"] == 4
+    check_complete(single_jobs, local.pieces(), slurm, output)
 
 
 def test_an_interrupt_cancels_single_jobs(single_jobs, slurm):
     process = single_jobs.start(*SOON)
-    while len(slurm.queue()) < 6:
+    while len(slurm.queue()) < 4:
         assert process.poll() is None, process.communicate()[0]
         time.sleep(0.1)
     time.sleep(5)
