@@ -121,8 +121,15 @@ def points_needed(dataset, error, quantity="mmd"):
     xarray.DataArray
         Over the sweep and `seed`: infinite where the trial does not get there, and NaN where it
         has failed or is missing.
+
+    Raises
+    ------
+    ValueError
+        If the error is not above zero.
     """
     dataset = on_all_dims(dataset, (quantity, "status"))
+    if not error > 0:
+        raise ValueError(f"error is {error}; it must be above zero")
     level = xr.DataArray([float(error)], dims="level")
     needed = _first_n(dataset[quantity], level).isel(level=0).where(dataset["status"] == OK)
     return needed.rename("points_needed").assign_attrs(
@@ -196,8 +203,16 @@ def map_of_error(dataset, n, quantity="mmd"):
     xarray.Dataset
         Over the sweep: ``value``, and ``word``, what there is to say where it is NaN. A value
         that has a word is not what it seems without it.
+
+    Raises
+    ------
+    ValueError
+        If the curves have no such n.
     """
-    dataset = on_all_dims(dataset, (quantity, "status")).sel(n=n)
+    dataset = on_all_dims(dataset, (quantity, "status"))
+    if n not in dataset["n"].values:
+        raise ValueError(f"n is {n}; the curves have n from 1 to {dataset.sizes['n']}")
+    dataset = dataset.sel(n=n)
     values = dataset[quantity].where(dataset["status"] == OK)
     ended = (values.isnull() & (dataset["status"] == OK)).any("seed")
     about = f"{_long_name(dataset, quantity)} at n = {n}"

@@ -94,6 +94,13 @@ def test_points_needed(curves):
     assert np.isinf(comparison.points_needed(curves, 0.05).squeeze().sel(algorithm="slow")).all()
 
 
+def test_an_error_of_zero_and_an_n_beyond_the_curves_are_refused(curves):
+    with pytest.raises(ValueError, match="error is 0; it must be above zero"):
+        comparison.points_needed(curves, 0)
+    with pytest.raises(ValueError, match="n is 101; the curves have n from 1 to 100"):
+        comparison.map_of_error(curves, 101)
+
+
 def test_maps_have_a_number_or_say_why_not():
     curves = sweep(
         {name: np.ones((6, 1)) / N for name in ("good", "short", "failed", "missing")},
