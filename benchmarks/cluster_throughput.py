@@ -35,8 +35,7 @@ seeds_per_job: {seeds_per_job}
 rate_windows: [[5, {n}]]
 """
 TINY = {"name": "tiny", "algorithms": "[iid, herding]", "size": 100, "n": 10, "seeds": 1}
-# Herding is bound by processors; workers of one machine that run SBQ share its memory's speed.
-SECONDS = {"name": "seconds", "algorithms": "[herding]", "size": 150_000, "n": 400, "seeds": 10}
+SECONDS = {"name": "seconds", "algorithms": "[sbq]", "size": 20_000, "n": 400, "seeds": 10}
 
 
 def run(folder, workers, sweep, cells):

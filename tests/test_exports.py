@@ -1,5 +1,3 @@
-import importlib.util
-
 import numpy as np
 import paper_sweep
 import pytest
@@ -91,7 +89,6 @@ def test_blocks_of_cells_make_the_same_file_and_points_come_when_asked(
     ]
 
 
-@pytest.mark.skipif(importlib.util.find_spec("h5py") is None, reason="h5py is not installed")
 @pytest.mark.parametrize("block", [exports.BLOCK_BYTES, 1])
 def test_netcdf_holds_the_dataset(curves, tmp_path, monkeypatch, block):
     monkeypatch.setattr(exports, "BLOCK_BYTES", block)
