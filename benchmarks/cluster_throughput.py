@@ -5,7 +5,7 @@
 
 Two sweeps run in a temporary folder beside the results: 200 cells with one tiny trial each, for
 the processor time of all that runs on this machine but the workers; and trials of about a second,
-with one worker and with two. Measure on a machine that does nothing else.
+with one worker and with two in turn. Measure on a machine that does nothing else.
 """
 
 import argparse
@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 
@@ -35,6 +36,7 @@ seeds_per_job: {seeds_per_job}
 rate_windows: [[5, {n}]]
 """
 TINY = {"name": "tiny", "algorithms": "[iid, herding]", "size": 100, "n": 10, "seeds": 1}
+ROUNDS = 3  # as a machine's speed changes by more than the bound is from one
 SECONDS = {"name": "seconds", "algorithms": "[sbq]", "size": 20_000, "n": 400, "seeds": 10}
 
 
@@ -78,12 +80,16 @@ def measure(folder):
         f"200 cells of one tiny trial: {processor / 200:.3f} CPU-s a cell on the login node, "
         f"{200 / wall:.1f} cells a second"
     )
-    walls = []
-    for workers in (1, 2):
-        wall, _ = run(folder, workers, SECONDS, 6)
-        walls.append(wall)
-        print(f"60 trials of about a second, {workers} workers: {60 / wall:.2f} trials a second")
-    print(f"efficiency of the second worker: {walls[0] / (2 * walls[1]):.2f}")
+    rounds = []
+    for _ in range(ROUNDS):
+        alone, together = (run(folder, workers, SECONDS, 6)[0] for workers in (1, 2))
+        rounds.append(alone / (2 * together))
+        print(
+            f"60 trials of about a second: {60 / alone:.2f} a second with 1 worker, "
+            f"{60 / together:.2f} with 2, efficiency {rounds[-1]:.2f}",
+            flush=True,
+        )
+    print(f"efficiency of the second worker, median: {median(rounds):.2f} (at least 0.85)")
 
 
 def main():

@@ -21,6 +21,10 @@ exit codes:
   2  no answer: a wrong command line, or a file that is not there or cannot be read"""
 
 
+class BadNewsError(Exception):
+    """The answer is no; the message says why."""
+
+
 class NoAnswerError(Exception):
     """What was asked for cannot be told; the message says why and what to do."""
 
@@ -49,6 +53,9 @@ def main(arguments=None):
     try:
         code = run(**chosen) or 0
         sys.stdout.flush()
+    except BadNewsError as error:
+        print(error, file=sys.stderr)
+        return BAD_NEWS
     except NoAnswerError as error:
         print(f"bqlib: {error}", file=sys.stderr)
         return NO_ANSWER
@@ -91,15 +98,18 @@ class _Version(argparse.Action):
 
 
 def _load(sweep, shelf):
-    """The experiment of a sweep file that is there; raises a SweepError."""
-    from bqlib.experiment import load
+    """The experiment of a sweep file; a BadNewsError has the SweepError for its cause."""
+    from bqlib.experiment import SweepError, load
 
     if not Path(sweep).is_file():
         found = [*sorted(Path("config").glob("*.yaml")), *sorted(Path().glob("[!.]*.yaml"))]
         others = f"; sweeps here: {', '.join(map(str, found))}" if found else ""
         what = "a folder, and no sweep file" if Path(sweep).is_dir() else "no such file"
         raise NoAnswerError(f"{sweep}: {what}{others}")
-    return load(sweep, shelf)
+    try:
+        return load(sweep, shelf)
+    except SweepError as error:
+        raise BadNewsError(error) from error
 
 
 def _print_json(content):
@@ -116,15 +126,12 @@ def _validate(sweep, shelf, as_json):
       bqlib validate config/quick.yaml
       bqlib validate --shelf config/targets elsewhere/mine.yaml
     """
-    from bqlib.experiment import SweepError
-
     try:
         experiment = _load(sweep, shelf)
-    except SweepError as error:
-        if as_json:
-            _print_json({"problems": error.problems})
-        else:
-            print(error, file=sys.stderr)
+    except BadNewsError as error:
+        if not as_json:
+            raise
+        _print_json({"problems": error.__cause__.problems})
         return BAD_NEWS
     cells, studies = len(experiment.cells()), len(experiment.studies)
     asked = {"cells": cells, "trials": cells * experiment.seeds, "studies": studies}
@@ -157,19 +164,14 @@ def _plan(sweep, shelf, workers, as_json):
       bqlib plan config/quick.yaml
       bqlib plan --workers 64 config/paper.yaml
     """
-    from bqlib.experiment import SweepError
-    from bqlib.plan import plan, table
+    from bqlib.plan import as_text, plan
 
-    try:
-        experiment = _load(sweep, shelf)
-    except SweepError as error:
-        print(error, file=sys.stderr)
-        return BAD_NEWS
+    experiment = _load(sweep, shelf)
     rows = plan(experiment, Path("results", experiment.name))
     if as_json:
         _print_json([asdict(row) for row in rows])
     else:
-        table(rows, workers)
+        print(as_text(rows, workers))
         if experiment.studies:
             print(f"studies, not counted here: {', '.join(experiment.studies)}")
 
@@ -200,8 +202,7 @@ def _jobscript(site):
     try:
         print(job_script(read_site(site), "results/NAME").strip())
     except ClusterError as error:
-        print(error, file=sys.stderr)
-        return BAD_NEWS
+        raise BadNewsError(error) from None
 
 
 @command(("path", {"help": "a folder of results, or a sweep file"}), SHELF, AS_JSON)
@@ -235,14 +236,9 @@ def _show(path, shelf, as_json):
 
 
 def _show_sweep(path, shelf, as_json):
-    from bqlib.experiment import SweepError
     from bqlib.text import aligned
 
-    try:
-        experiment = _load(path, shelf)
-    except SweepError as error:
-        print(error, file=sys.stderr)
-        return BAD_NEWS
+    experiment = _load(path, shelf)
     if as_json:
         _print_json(experiment.canonical())
         return 0
@@ -328,19 +324,15 @@ def _retry(results, damaged, sweep, shelf):
       bqlib retry --damaged results/quick
       bqlib retry --sweep config/quick.yaml results/quick
     """
-    from bqlib.experiment import SweepError
     from bqlib.integrity import check, delete, outdated
     from bqlib.run import RunError, lock
     from bqlib.timings import all_failed
 
     if not Path(results, "pieces").is_dir():
         raise NoAnswerError(_no_results(results))
+    experiment = _load(sweep, shelf) if sweep else None
     try:
-        experiment = _load(sweep, shelf) if sweep else None
         held = lock(Path(results))
-    except SweepError as error:
-        print(error, file=sys.stderr)
-        return BAD_NEWS
     except RunError as error:
         raise NoAnswerError(error) from None
     with held:
@@ -509,10 +501,9 @@ def _check_plugin(name, parameters):
     try:
         kind, function, values = read_plugin(name, parameters)
     except PluginError as error:
-        print(error, file=sys.stderr)
-        return BAD_NEWS
+        raise BadNewsError(error) from None
     except ValueError as error:
-        raise NoAnswerError(str(error)) from None
+        raise NoAnswerError(error) from None
     findings = check(kind, function, values)
     for finding in findings:
         print(f"{'ok  ' if finding.passed else 'FAIL'} {finding.text}")

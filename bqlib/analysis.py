@@ -14,7 +14,9 @@ from bqlib.experiment import build_integrand, build_kernel, build_rule, build_ta
 from bqlib.integrands import of_model
 from bqlib.schema import COORDINATES, FAILED, MISSING, OK, SWEEP_DIMS
 from bqlib.streams import stream
+from bqlib.weights import bq
 
+SBQ, HERDING = 8, 20  # points that the paper draws of each, and says to be equally good
 LEVEL = 0.05  # of the test for faster than 1/n
 OCTAVES = ("first", "last")
 _LEFT_OUT = ((MISSING, "missing"), (FAILED, "failed"))
@@ -65,6 +67,23 @@ def embedding_of(dataset, cell):
     return embed(
         build_kernel(config["kernels"][cell["kernel"]], cell["lengthscale"], target), target
     )
+
+
+def matching_sizes(dataset, cell):
+    """For each seed, the least n at which SBQ is as good as 20 points of herding; 0 for none."""
+    mmd = dataset["mmd"].sel(cell).transpose("algorithm", "seed", "n")
+    sbq, herding = (mmd.sel(algorithm=name).values for name in ("sbq", "herding"))
+    sizes = numerics.first_n_within(sbq, herding[:, [HERDING - 1]])[:, 0]
+    return np.where(np.isfinite(sizes), sizes, 0).astype(int)
+
+
+def bq_weights(dataset, cell, algorithm, n):
+    """BQ weights of the first n points of an algorithm in each seed that ran, shape (S, n)."""
+    embedding = embedding_of(dataset, cell)
+    points = dataset["points"].sel(cell | {"algorithm": algorithm})
+    points = points.transpose("seed", "n", "dim").values[:, :n]
+    points = points[~np.isnan(points).any(axis=(1, 2))]
+    return np.array([bq(embedding, own).final(n) for own in points])
 
 
 def rates(dataset, windows=None):

@@ -25,9 +25,18 @@ BATCH_SYSTEMS = {
     "htcondor": ("HTCondorCluster", None),
 }
 SYSTEMS = (*BATCH_SYSTEMS, "local", "job")
-# What Dask does as a worker's memory fills up. Paused, or with a full disk, it stops for ever
-# without a word; trials end with a MemoryError before it comes to that, see bqlib.worker.
-UNUSED = ("target", "spill", "pause")
+# Dask's settings, below its "distributed.", where ours are others.
+SETTINGS = {
+    # What is done as a worker's memory fills up. Paused, or with a full disk, it stops for ever
+    # without a word; trials end with a MemoryError before it comes to that, see bqlib.worker.
+    "worker.memory.target": False,
+    "worker.memory.spill": False,
+    "worker.memory.pause": False,
+    # How closely Dask watches itself: by its own choice that takes 5 % of a core for each worker.
+    "worker.profile.enabled": False,
+    "admin.tick.interval": "500ms",
+    "admin.system-monitor.interval": "2s",
+}
 # Of a worker. Freed memory stays with it: by Dask's own choice for malloc each temporary array
 # above 128 kB is new memory from the system, which doubles the cost of a design's step and more.
 # 2**25 is the largest MALLOC_MMAP_THRESHOLD_ that glibc heeds.
@@ -213,7 +222,7 @@ async def connect(site, folder, say=lambda text: None, threads=1):
     import dask
     import distributed
 
-    dask.config.set({f"distributed.worker.memory.{key}": False for key in UNUSED})
+    dask.config.set({f"distributed.{key}": value for key, value in SETTINGS.items()})
     dask.config.set({"distributed.nanny.pre-spawn-environ": ENVIRONMENT})
     named = _named_scheduler()
     async with AsyncExitStack() as stack:
@@ -393,8 +402,7 @@ def _jobqueue(site, folder):
         # Paths below are relative, as batch systems have trouble with spaces in a path.
         "job_script_prologue": [
             f"cd {shlex.quote(os.getcwd())}",
-            *[f"export DASK_DISTRIBUTED__WORKER__MEMORY__{key.upper()}=False" for key in UNUSED],
-            *[f"export {name}={value}" for name, value in ENVIRONMENT.items()],
+            *[f"export {name}={value}" for name, value in _environment().items()],
             *site.prologue,
         ],
         "worker_extra_args": extra,
@@ -416,6 +424,13 @@ def _jobqueue(site, folder):
     if site.system == "oar":  # its nodes name their memory in different ways: use directives
         arguments["memory_per_core_property_name"] = "not_applicable"
     return getattr(dask_jobqueue, name), arguments
+
+
+def _environment():
+    """Variables of a job, among them those by which Dask takes over our settings."""
+    names = str.maketrans({".": "__", "-": "_"})
+    dask = {f"DASK_DISTRIBUTED__{k.translate(names).upper()}": v for k, v in SETTINGS.items()}
+    return dask | ENVIRONMENT
 
 
 def job_script(site, folder):

@@ -6,10 +6,9 @@ import numpy as np
 import xarray as xr
 
 from bqlib import rates as numerics
-from bqlib.schema import FAILED, OK, SWEEP_DIMS
-from bqlib.timings import PIECE, TIMING, read_timing
+from bqlib.schema import FAILED, OK, SWEEP_DIMS, TRIAL_DIMS
+from bqlib.timings import read_timing, timed_pieces
 
-TRIAL = (*SWEEP_DIMS, "seed")
 NOT_REACHED, ENDS, NO_FIT = "not reached", "ends early", "no fit"
 MODEL_WORDS = {
     "power_law": "",
@@ -25,7 +24,7 @@ def on_all_dims(dataset, names):
     Those from which one label was selected have one label; without them, there is no telling
     which trials these are.
     """
-    lost = [dim for dim in TRIAL if dim not in dataset.coords]
+    lost = [dim for dim in TRIAL_DIMS if dim not in dataset.coords]
     unknown = [name for name in names if name not in dataset]
     if lost or unknown:
         raise ValueError(
@@ -38,7 +37,7 @@ def on_all_dims(dataset, names):
             "the dataset has not every n from 1 on, without which no n of a curve can be told: "
             "select n in what comes out, or by n=slice(1, ...)"
         )
-    return part.expand_dims([dim for dim in TRIAL if dim not in part.dims])
+    return part.expand_dims([dim for dim in TRIAL_DIMS if dim not in part.dims])
 
 
 def crossover(dataset, one, other, quantity="mmd"):
@@ -165,16 +164,14 @@ def trial_seconds(dataset, results):
             f"no timings in {', '.join(without)}: name the folders results/<experiment>"
         )
     sweep = on_all_dims(dataset, ("status",))
-    values = {dim: sweep[dim].values.tolist() for dim in TRIAL}
+    values = {dim: sweep[dim].values.tolist() for dim in TRIAL_DIMS}
     places = {
         dim: {f"{x:.12g}" if dim == "lengthscale" else x: i for i, x in enumerate(labels)}
         for dim, labels in values.items()
     }
     seconds = np.full([len(labels) for labels in values.values()], np.nan)
     for folder in reversed(folders):  # the first has the last word
-        below = Path(folder, "timings")
-        for path in sorted(below.rglob(f"*{TIMING}")):
-            piece = str(path.relative_to(below)).removesuffix(TIMING) + PIECE
+        for piece in timed_pieces(folder):
             labels = Path(piece).parent.parts
             cell = [places[dim].get(x) for dim, x in zip(SWEEP_DIMS, labels, strict=True)]
             if None in cell:
@@ -184,7 +181,7 @@ def trial_seconds(dataset, results):
                     seconds[(*cell, places["seed"][seed])] = value
     about = {"long_name": "time of a trial", "units": "s"}
     return xr.DataArray(
-        seconds, {dim: sweep[dim] for dim in TRIAL}, TRIAL, name="seconds", attrs=about
+        seconds, {dim: sweep[dim] for dim in TRIAL_DIMS}, TRIAL_DIMS, name="seconds", attrs=about
     )
 
 
@@ -215,7 +212,7 @@ def map_of_error(dataset, n, quantity="mmd"):
     dataset = dataset.sel(n=n)
     values = dataset[quantity].where(dataset["status"] == OK)
     ended = (values.isnull() & (dataset["status"] == OK)).any("seed")
-    about = f"{_long_name(dataset, quantity)} at n = {n}"
+    about = f"{long_name(dataset, quantity)} at n = {n}"
     return _map(_median(values).where(~ended), dataset["status"], ENDS, about)
 
 
@@ -223,8 +220,9 @@ def map_of_points(dataset, error, quantity="mmd"):
     """The n needed for an error, median over seeds, as :func:`map_of_error` gives it."""
     needed = points_needed(dataset, error, quantity)
     status = on_all_dims(dataset, ("status",))["status"]
-    about = f"points for {_long_name(dataset, quantity)} of {error:g}"
-    return _map(_finite(_median(needed)), status, NOT_REACHED, about)
+    about = f"points for {long_name(dataset, quantity)} of {error:g}"
+    median = _median(needed)
+    return _map(median.where(np.isfinite(median)), status, NOT_REACHED, about)
 
 
 def map_of_seconds(dataset, error, seconds, quantity="mmd"):
@@ -249,7 +247,7 @@ def map_of_seconds(dataset, error, seconds, quantity="mmd"):
     known = seconds.where(status == OK)
     about = (
         f"seconds of trials of {dataset.sizes['n']} points that reach "
-        f"{_long_name(dataset, quantity)} of {error:g}"
+        f"{long_name(dataset, quantity)} of {error:g}"
     )
     found = _map(_median(known).where(reached), status, NOT_REACHED, about)
     untimed = reached & found["value"].isnull()
@@ -312,10 +310,6 @@ def _median(values):
     )
 
 
-def _finite(values):
-    return values.where(np.isfinite(values))
-
-
 def _map(value, status, word, about):
     """A map whose cells without a value have the status of their trials for a word, or `word`."""
     ran, failed = (status == OK).any("seed"), (status == FAILED).any("seed")
@@ -332,7 +326,8 @@ def _described(value, word, about):
     )
 
 
-def _long_name(dataset, quantity):
+def long_name(dataset, quantity):
+    """What a quantity is called on an axis."""
     return "MMD" if quantity == "mmd" else dataset[quantity].attrs.get("long_name", quantity)
 
 

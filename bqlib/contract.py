@@ -177,14 +177,13 @@ def _check_target(expect, family, parameters):
     for kernel in _kernels_for(target, dim):
         pairs += _check_embedding(expect, kernel, target)
     if not pairs:
-        expect("it has an embedding", _no_embedding, family)
-
-
-def _no_embedding(family):
-    raise _Wrong(
-        f"no kernel has one with {family.__name__}: register one, derive it from a target of "
-        "bqlib, or give it a score for the Stein kernel"
-    )
+        expect(
+            "it has an embedding",
+            _require,
+            False,
+            f"no kernel has one with {family.__name__}: register one, derive it from a target of "
+            "bqlib, or give it a score for the Stein kernel",
+        )
 
 
 def _has(target, name):
@@ -415,11 +414,11 @@ def _prefix(run):
     long, short = (run(n, np.random.default_rng(0)).points for n in (N, N // 2))
     m = min(len(short), len(long))
     differ = np.flatnonzero((long[:m] != short[:m]).any(axis=1))
-    _require(
-        not len(differ),
-        f"point {differ[0] + 1 if len(differ) else 0} of {N} is not that of a design of {N // 2}; "
-        "the curves of a sweep are those of the first n points of its largest design",
-    )
+    if len(differ):
+        raise _Wrong(
+            f"point {differ[0] + 1} of {N} is not that of a design of {N // 2}; the curves of a "
+            "sweep are those of the first n points of its largest design"
+        )
 
 
 def _from_pool(run, target):
@@ -473,10 +472,8 @@ def _prefix_weights(rule, embedding, points):
 
 def _triangular(matrix):
     rows, columns = np.nonzero(np.triu(matrix, 1))
-    _require(
-        not len(rows),
-        "" if not len(rows) else f"row {rows[0] + 1} has a weight for point {columns[0] + 1}",
-    )
+    if len(rows):
+        raise _Wrong(f"row {rows[0] + 1} has a weight for point {columns[0] + 1}")
 
 
 def _leading(rule, embedding, points):
@@ -525,11 +522,7 @@ def _check_integrand(expect, function, parameters):
             pass  # said by the first check
         _check_integrand_under(expect, partial(function, embedding, **parameters), embedding)
     if len(tried) == len(under):
-        expect("it goes with a target", _fail_with, "; ".join(dict.fromkeys(tried)))
-
-
-def _fail_with(text):
-    raise _Wrong(text)
+        expect("it goes with a target", _require, False, "; ".join(dict.fromkeys(tried)))
 
 
 def _check_integrand_under(expect, draw, embedding):

@@ -171,8 +171,7 @@ class StudySpec:
             "target": science_of(self.target),
             "kernel": _without_folder(self.kernel),
         }
-        text = json.dumps(science, sort_keys=True, allow_nan=False)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return _short_hash(science)
 
     def about(self):
         """Attributes of the study's dataset."""
@@ -232,6 +231,10 @@ def _digest(spec, target):
             science[name] = getattr(algorithm, name)
     if spec.integrands:
         science["integrands"] = [(k, _without_folder(v)) for k, v in spec.integrands.items()]
+    return _short_hash(science)
+
+
+def _short_hash(science):
     text = json.dumps(science, sort_keys=True, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -1,9 +1,6 @@
 """Results in the files of other programs: CSV, Parquet and NetCDF."""
 
 import math
-import os
-import uuid
-from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
@@ -11,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from bqlib.schema import FAILED, MISSING, OK, SWEEP_DIMS
+from bqlib.files import replacing
+from bqlib.schema import FAILED, MISSING, OK, SWEEP_DIMS, TRIAL_DIMS
 
-TRIAL = (*SWEEP_DIMS, "seed")
 BLOCK_BYTES = 16 * 2**20  # of values read at a time; a table of them takes several times as much
 STATUS = {OK: "ok", FAILED: "failed", MISSING: "missing"}
 NEEDS = {".parquet": ("pyarrow",), ".nc": ("h5netcdf", "h5py")}
@@ -66,7 +63,7 @@ def export(dataset, path, points=False):
             f"{suffix} files need {' and '.join(absent)}: pip install {' '.join(absent)}, or "
             "export to .csv"
         )
-    lost = [dim for dim in (*TRIAL, "n") if dim not in dataset.dims]
+    lost = [dim for dim in (*TRIAL_DIMS, "n") if dim not in dataset.dims]
     if lost:
         raise ValueError(
             f"the dataset has no dimension {', '.join(lost)}: select with lists, such as "
@@ -74,21 +71,10 @@ def export(dataset, path, points=False):
         )
     if not points:
         dataset = dataset.drop_vars([name for name in POINTS if name in dataset])
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with _replacing(path) as temporary:
+    with replacing(path) as temporary:
         rows = writers[suffix](dataset, temporary)
     missing = int((dataset["status"] == MISSING).sum())
     return rows, missing
-
-
-@contextmanager
-def _replacing(path):
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}{path.suffix}")
-    try:
-        yield temporary
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _write_csv(dataset, path):
@@ -157,18 +143,18 @@ def _tables(dataset):
 
 
 def _table(part):
-    status = part["status"].transpose(*TRIAL).values
+    status = part["status"].transpose(*TRIAL_DIMS).values
     there = status != MISSING
     size = part.sizes["n"]
     columns = {
         dim: np.repeat(_plain(part[dim].values)[place], size)
-        for dim, place in zip(TRIAL, np.nonzero(there), strict=True)
+        for dim, place in zip(TRIAL_DIMS, np.nonzero(there), strict=True)
     }
     columns["n"] = np.tile(part["n"].values, there.sum())
     words = np.array([STATUS[value] for value in status[there].tolist()], dtype=object)
     columns["status"] = np.repeat(words, size)
     for name, values in _columns(part):
-        own = values.transpose(*TRIAL, ...).values[there]
+        own = values.transpose(*TRIAL_DIMS, ...).values[there]
         own = own.reshape(-1) if "n" in values.dims else np.repeat(own, size)
         columns[name] = _plain(own)
     return columns
@@ -184,7 +170,7 @@ def _columns(part):
     for name, values in part.data_vars.items():
         if name == "status":
             continue
-        others = [dim for dim in values.dims if dim not in (*TRIAL, "n")]
+        others = [dim for dim in values.dims if dim not in (*TRIAL_DIMS, "n")]
         column = {"points": "point", "weights": "weight"}.get(name, name)
         for labels in product(*(part[dim].values.tolist() for dim in others)):
             chosen = dict(zip(others, labels, strict=True))

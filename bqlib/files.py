@@ -1,7 +1,9 @@
 """Writing files so that nobody ever sees half of one."""
 
 import os
+import shutil
 import uuid
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -31,3 +33,30 @@ def write_atomically(path, data):
         os.fsync(folder)  # the rename itself
     finally:
         os.close(folder)
+
+
+@contextmanager
+def replacing(path):
+    """Give a path to write a file or a folder to, and put it in the place of `path` at the end.
+
+    What was there is removed only then; if the writing fails, it stays.
+
+    Parameters
+    ----------
+    path : path-like
+        Its folder is made where it is missing.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new, old = (path.with_name(f".{uuid.uuid4().hex}.{path.name}") for _ in range(2))
+    try:
+        yield new
+        if path.is_dir():  # which no rename replaces
+            os.rename(path, old)
+        os.replace(new, path)
+    finally:
+        for left in (new, old):
+            if left.is_dir():
+                shutil.rmtree(left, ignore_errors=True)
+            else:
+                left.unlink(missing_ok=True)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bqlib.files import write_atomically
-from bqlib.schema import SCHEMA_VERSION, SWEEP_DIMS
-from bqlib.timings import PIECE, TIMING, timing_of
+from bqlib.schema import SCHEMA_VERSION, SWEEP_DIMS, versions
+from bqlib.timings import PIECE, piece_of, timed_pieces, timing_of
 
 MANIFEST = "manifest-sha256.txt"
 PROVENANCE = "provenance.json"
@@ -31,8 +31,6 @@ PARTS = (
     PROVENANCE,
 )
 _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
-# Of attributes of the curves: what is said elsewhere.
-_HIDDEN = ("Conventions", "title", "config", "config_sha256")
 
 
 @dataclass(frozen=True)
@@ -101,7 +99,7 @@ def write_manifest(results):
     attributes = _attributes(results / "curves.zarr")
     provenance = {
         "title": attributes["title"],
-        "versions": {name: attributes[name] for name in attributes if name not in _HIDDEN},
+        "versions": versions(attributes),
         "config_sha256": attributes["config_sha256"],
         "config": json.loads(attributes["config"]),
     }
@@ -219,19 +217,17 @@ def _timing_of(piece):
 def _recorded_pieces(results):
     """sha256 of each piece by what its job wrote, and files of timings that cannot be read."""
     sums, faults = {}, []
-    folder = results / "timings"
-    for path in sorted(folder.rglob(f"*{TIMING}")):
-        name = path.relative_to(folder).as_posix()
-        piece = "pieces/" + name.removesuffix(TIMING) + PIECE
+    for piece in timed_pieces(results):
+        path = _timing_of(f"pieces/{piece}")
         try:
-            record = json.loads(path.read_bytes())
+            record = json.loads((results / path).read_bytes())
             recorded = record.get("sha256")
             dict(record["seconds"])
         except (ValueError, AttributeError, KeyError, TypeError):
-            faults.append(Fault(f"timings/{name}", "is damaged"))
+            faults.append(Fault(path, "is damaged"))
             continue
         if recorded:
-            sums[piece] = recorded
+            sums[f"pieces/{piece}"] = recorded
     return sums, faults
 
 
@@ -407,7 +403,7 @@ def delete(results, paths):
     results, gone = Path(results), set()
     for path in paths:
         if path.startswith("timings/"):
-            path = "pieces/" + path.removeprefix("timings/").removesuffix(TIMING) + PIECE
+            path = "pieces/" + piece_of(path.removeprefix("timings/"))
         if _is_piece(path):
             gone |= {path, _timing_of(path), "curves.zarr/zarr.json"}
         elif ".zarr/" in path:

@@ -11,9 +11,8 @@ from xarray.backends import BackendArray
 from xarray.core import indexing
 
 from bqlib.experiment import science_of
-from bqlib.schema import FAILED, MISSING, OK, SWEEP_DIMS, tables
+from bqlib.schema import FAILED, MISSING, OK, SWEEP_DIMS, TRIAL_DIMS, tables
 
-TRIAL = (*SWEEP_DIMS, "seed")
 TOLERANCE = 1e-6  # of a trial's largest value: machines differ by rounding
 SORTED = ("lengthscale", "seed", "dim")  # other labels keep the order of the experiments
 MOST_SHOWN = 20  # cells with other values, in an error
@@ -104,12 +103,12 @@ class _Joined(BackendArray):
     def _read(self, key):
         wanted = [np.atleast_1d(np.arange(n)[k]) for n, k in zip(self.shape, key, strict=True)]
         values = np.full([len(w) for w in wanted], self.fill, dtype=self.dtype)
-        trials = wanted[: len(TRIAL)]
+        trials = wanted[: len(TRIAL_DIMS)]
         owner = self.owner[np.ix_(*trials)]
         for number, variable, positions in self.parts:
             own = [_where(w, p, n) for w, p, n in zip(wanted, positions, self.shape, strict=True)]
             there = [index >= 0 for index in own]
-            taken = owner[np.ix_(*there[: len(TRIAL)])] == number
+            taken = owner[np.ix_(*there[: len(TRIAL_DIMS)])] == number
             if not taken.any():
                 continue
             found = variable.isel(
@@ -154,8 +153,8 @@ def _positions(dataset, labels, dims):
 
 def _owners(datasets, labels):
     """For each trial of the grid, which dataset to take it from; -1 where none has its labels."""
-    owner = np.full([len(labels[dim]) for dim in TRIAL], -1, dtype=np.int16)
-    places = [np.ix_(*_positions(dataset, labels, TRIAL)) for dataset in datasets]
+    owner = np.full([len(labels[dim]) for dim in TRIAL_DIMS], -1, dtype=np.int16)
+    places = [np.ix_(*_positions(dataset, labels, TRIAL_DIMS)) for dataset in datasets]
     count = np.zeros(owner.shape, dtype=np.int16)
     for place in places:
         count[place] += 1
@@ -163,7 +162,7 @@ def _owners(datasets, labels):
     for number, (dataset, place) in enumerate(zip(datasets, places, strict=True)):
         preference = np.zeros(owner[place].shape, dtype=np.int8)
         if (count[place] > 1).any():
-            status = dataset["status"].transpose(*TRIAL).values
+            status = dataset["status"].transpose(*TRIAL_DIMS).values
             for value, rank in _PREFERENCE.items():
                 preference[status == value] = rank
         better = preference > best[place]
@@ -218,7 +217,7 @@ def _difference(ours, theirs):
 
 def _conflicts_of_values(a, b, places):
     """The trials that succeeded in both datasets with other values, in words."""
-    common = {dim: [x for x in a[dim].values if x in set(b[dim].values)] for dim in TRIAL}
+    common = {dim: [x for x in a[dim].values if x in set(b[dim].values)] for dim in TRIAL_DIMS}
     if not all(common.values()):
         return []
     inner = {d: np.intersect1d(a[d], b[d]) for d in ("integrand", "dim") if d in a and d in b}
@@ -239,7 +238,7 @@ def _conflicts_of_values(a, b, places):
 
 def _differ(ours, theirs):
     """Whether each trial of a variable has other values in another dataset."""
-    x, y = (part.values.reshape(*part.shape[: len(TRIAL)], -1) for part in (ours, theirs))
+    x, y = (part.values.reshape(*part.shape[: len(TRIAL_DIMS)], -1) for part in (ours, theirs))
     reach = TOLERANCE * np.nan_to_num(np.abs(x)).max(axis=-1, keepdims=True)
     same = (np.abs(x - y) <= reach) | (np.isnan(x) & np.isnan(y))
     return ~same.all(axis=-1)

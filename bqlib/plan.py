@@ -1,7 +1,6 @@
 """What a sweep has done, and what the rest will cost, before it is spent."""
 
 import time
-import tracemalloc
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -9,6 +8,8 @@ from statistics import fmean
 import numpy as np
 
 from bqlib.experiment import piece_name
+from bqlib.studies.cost import peak_bytes
+from bqlib.text import aligned
 from bqlib.timings import read_timing
 
 PYTHON_BYTES = 200e6  # of a worker with its libraries, before it has work
@@ -143,50 +144,42 @@ def _seconds(spec, n, pool):
 
 def _bytes(spec, n, pool):
     """Peak of the memory that a small trial allocates."""
-    smaller = _smaller(spec, n, pool)
-    tracemalloc.start()
-    try:
-        smaller.run(0)
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+    return peak_bytes(_smaller(spec, n, pool).run, 0)
 
 
 def _smaller(spec, n, pool):
     return replace(spec, n=n, candidates=replace(spec.candidates, size=pool))
 
 
-def table(rows, workers):
-    """Print rows as a table, and what they come to on a number of workers."""
-    heads = ("target", "kernel", "algorithm", "done", "failed", "missing", "s/trial", "time", "GB")
-    lines = [heads]
+def as_text(rows, workers):
+    """Rows as a table for a terminal, and what they come to on a number of workers."""
+    words, counts = ("target", "kernel", "algorithm"), ("done", "failed", "missing")
+    lines = []
     for row in rows:
-        counts = [str(number) for number in (row.done, row.failed, row.missing)]
-        costs = ["", "", ""]
+        costs = {"s/trial": "", "time": "", "GB": ""}
         if row.cost is not None:
             sign = "" if row.cost.measured else "~"
-            each, all_missing = row.cost.seconds, _duration(row.missing * row.cost.seconds)
-            costs = [f"{sign}{each:.3g}", all_missing, f"{row.cost.bytes / 1e9:.2g}"]
-        lines.append((row.target, row.kernel, row.algorithm, *counts, *costs))
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        texts, numbers = line[:3], line[3:]
-        left = [text.ljust(width) for text, width in zip(texts, widths[:3], strict=True)]
-        right = [text.rjust(width) for text, width in zip(numbers, widths[3:], strict=True)]
-        print("  ".join(left + right).rstrip())
-    seconds = sum(row.missing * row.cost.seconds for row in rows if row.cost)
+            costs = {
+                "s/trial": f"{sign}{row.cost.seconds:.3g}",
+                "time": _duration(row.missing * row.cost.seconds),
+                "GB": f"{row.cost.bytes / 1e9:.2g}",
+            }
+        lines.append({name: getattr(row, name) for name in (*words, *counts)} | costs)
     missing = sum(row.missing for row in rows)
-    print(
-        f"{sum(row.done for row in rows)} trials done, {sum(row.failed for row in rows)} of them "
-        f"failed; {missing} missing",
+    text = aligned(lines, (*counts, "s/trial", "time", "GB")) + (
+        f"\n{sum(row.done for row in rows)} trials done, {sum(row.failed for row in rows)} of them "
+        f"failed; {missing} missing"
     )
     if missing:
-        memory = max(row.cost.bytes for row in rows if row.cost) / 1e9
-        print(
-            f"about {_duration(seconds)} of one core like those of this machine: "
+        unfinished = [row for row in rows if row.cost]
+        seconds = sum(row.missing * row.cost.seconds for row in unfinished)
+        gigabytes = max(row.cost.bytes for row in unfinished) / 1e9
+        text += (
+            f"\nabout {_duration(seconds)} of one core like those of this machine: "
             f"{_duration(seconds / workers)} on {workers} worker{'s' * (workers > 1)} of "
-            f"{memory:.2g} GB each",
+            f"{gigabytes:.2g} GB each"
         )
+    return text
 
 
 def _duration(seconds):

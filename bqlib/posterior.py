@@ -1,10 +1,13 @@
-"""The integral of one f: its estimate from values at weighted points, and how sure that is."""
+"""The integral of one f: its estimate from values at weighted points, and how sure that is.
+
+Both under one model of f, a Gaussian process, from which functions can be drawn too.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import solve_triangular
+from scipy.linalg import cho_solve, solve_triangular
 from scipy.special import ndtri, stdtrit
 
 from bqlib.arrays import Array
@@ -152,3 +155,37 @@ def fitted_output_scale(
         ones = solve_triangular(factor, np.ones(rank), lower=True)
         white -= ones * (ones @ white) / (ones @ ones)
     return float(np.sqrt(white @ white / freedom)), float(freedom)
+
+
+def joint_draws(
+    embedding: Embedding, points: Array, size: int, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Functions from the model with output scale one: their values at points and their integrals.
+
+    Parameters
+    ----------
+    embedding : Embedding
+    points : ndarray, shape (n, d)
+    size : int
+        Number of functions.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    values : ndarray, shape (size, n)
+    integrals : ndarray, shape (size,)
+
+    Notes
+    -----
+    O(n^3 + n^2 size) time.
+    """
+    gram, mean = embedding.kernel(points, points), embedding.kernel_mean(points)
+    factor, rank = leading_cholesky(gram)
+    white = rng.standard_normal((size, len(points) + 1))
+    values = white[:, :rank] @ factor.T
+    if rank < len(points):  # float64 cannot tell the other points from the span of these
+        across = cho_solve((factor, True), gram[:rank, rank:])
+        values = np.concatenate([values, values @ across], axis=1)
+    projection = solve_triangular(factor, mean[:rank], lower=True)
+    left = max(embedding.prior_variance - projection @ projection, 0.0)
+    return values, white[:, :rank] @ projection + np.sqrt(left) * white[:, -1]

@@ -11,7 +11,7 @@ from bqlib.arrays import Array
 from bqlib.discrepancy import mmd2, spectral_mmd2, witness
 from bqlib.embeddings import Embedding
 from bqlib.kernels import Kernel
-from bqlib.studies.kernel_choice import joint_draws
+from bqlib.posterior import joint_draws
 from bqlib.weights import bq
 
 

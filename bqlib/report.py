@@ -99,7 +99,7 @@ def report(about, figures, judged=None):
     figures = sorted(figures, key=lambda figure: numbers.get(figure[0], len(NUMBERS) + 1))
     # (name, heading, content) of each section; one without content is left out.
     sections = [
-        ("claims", "Claims of the paper", _claims(judged.get("claims"))),
+        ("claims", "Claims of the paper", _claims(judged.get("claims"), judged.get("verdicts"))),
         (
             "expectations",
             "What a faithful reproduction must show",
@@ -123,7 +123,11 @@ def report(about, figures, judged=None):
         ("ended", "Curves that end early", _rows(about["ended"], _ENDED)),
         ("timing", "Timing", _timing(about)),
         ("configuration", "Configuration", _configuration(about["config"])),
-        ("versions", "Versions", _facts(_versions(about["versions"]))),
+        (
+            "versions",
+            "Versions",
+            _facts({n.removesuffix("_version"): value for n, value in about["versions"].items()}),
+        ),
         ("reading", "Reading and checking these results", _reading(about["results"])),
     ]
     sections = [section for section in sections if section[2]]
@@ -186,8 +190,7 @@ def _overview(about):
         "Trials": ", ".join(texts),
     }
     if about["verdicts"]:
-        counts = ", ".join(f"{count} {verdict}" for verdict, count in about["verdicts"].items())
-        facts["Claims"] = f'<a href="#claims">{escape(counts)}</a>'
+        facts["Claims"] = f'<a href="#claims">{escape(_counts(about["verdicts"]))}</a>'
     return _description(facts)
 
 
@@ -202,10 +205,13 @@ def _contents(sections, figures):
     return "\n".join([*lines, "</ol>"])
 
 
-def _claims(claims):
+def _counts(verdicts):
+    return ", ".join(f"{verdict}: {count}" for verdict, count in verdicts.items())
+
+
+def _claims(claims, verdicts):
     if not claims:
         return ""
-    counts = [f"{sum(claim['verdict'] == v for claim in claims)} {v}" for v in MARKS]
     rows = [
         {
             "verdict": _marked(
@@ -217,9 +223,8 @@ def _claims(claims):
         }
         for claim in claims
     ]
-    return f"<p>{len(claims)} claims: {', '.join(counts)}.</p>\n" + _table(
-        rows, "What the paper claims, and what we measured.", "stack"
-    )
+    table = _table(rows, "What the paper claims, and what we measured.", "stack")
+    return f"<p>{len(claims)} claims; {_counts(verdicts)}.</p>\n{table}"
 
 
 def _expectations(expectations):
@@ -282,10 +287,6 @@ print(curves.mmd.median("seed"))"""
     shell = f"""bqlib show {results}
 bqlib check {results}      # compares every file with manifest-sha256.txt"""
     return f"<pre>{escape(code)}</pre>\n<pre>{escape(shell)}</pre>"
-
-
-def _versions(versions):
-    return {name.removesuffix("_version"): value for name, value in versions.items()}
 
 
 def _facts(values):

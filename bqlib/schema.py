@@ -6,6 +6,7 @@ import numpy as np
 
 SCHEMA_VERSION = 1
 SWEEP_DIMS = ("target", "kernel", "lengthscale", "algorithm")
+TRIAL_DIMS = (*SWEEP_DIMS, "seed")
 MISSING, OK, FAILED = 0, 1, 2  # values of status
 QUANTILES = (0.1, 0.5, 0.9)  # of the errors over the functions of an integrand
 
@@ -61,6 +62,12 @@ ERROR_COORDINATES = {
 
 class SchemaError(ValueError):
     """A store departs from the schema; the message lists every departure."""
+
+
+def versions(attributes):
+    """Those of the attributes of a dataset of curves that tell by what it was made."""
+    others = ("Conventions", "title", "config", "config_sha256")
+    return {name: value for name, value in attributes.items() if name not in others}
 
 
 def tables(errors):

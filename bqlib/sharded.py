@@ -15,7 +15,7 @@ import numpy as np
 from distributed import CancelledError, KilledWorker
 
 from bqlib.designs.design import Design, Request
-from bqlib.designs.newton import ROUNDING, Interpolant, _FixedPool, best, stop_reason
+from bqlib.designs.newton import ROUNDING, FixedPool, Interpolant, best, stop_reason
 from bqlib.designs.sbq import decrement
 from bqlib.embeddings import embed
 from bqlib.streams import stream
@@ -215,15 +215,14 @@ class _Shard:
 class _NewtonShard(_Shard):
     def block(self, pool, n):
         nothing = np.empty((0, pool.shape[1]))
-        return _FixedPool(Request(self.embedding, n, nothing, pool, None, None))
+        return FixedPool(Request(self.embedding, n, nothing, pool, None, None))
 
     def height(self):
         return max(block.height for block in self.blocks)
 
     def learn(self, pick):
         for block in self.blocks:
-            rank = SimpleNamespace(rank=self.known)
-            block.learn(rank, pick.x, pick.column, pick.residual, pick.power)
+            block.learn(self.known, pick.x, pick.column, pick.residual, pick.power)
 
     def best_of_block(self, block, height):
         repeats = block.power <= ROUNDING * height

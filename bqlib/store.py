@@ -11,9 +11,7 @@ import itertools
 import json
 import math
 import os
-import shutil
 import subprocess
-import uuid
 import warnings
 import zipfile
 import zlib
@@ -28,6 +26,7 @@ from zarr.codecs import BloscCodec, BloscShuffle, Crc32cCodec
 
 import bqlib
 from bqlib.experiment import build_target, piece_name
+from bqlib.files import replacing
 from bqlib.schema import (
     FAILED,
     MISSING,
@@ -167,25 +166,6 @@ def write_dataset(dataset, path):
         dataset.to_zarr(
             temporary, zarr_format=3, consolidated=True, encoding=encoding, write_empty_chunks=True
         )
-
-
-@contextmanager
-def replacing(path):
-    """Give a path to write a store to, and put it in the place of `path` when it is finished.
-
-    The store that was there is removed only then; if the writing fails, it stays.
-    """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary, retired = (path.with_name(f".{path.name}.{uuid.uuid4().hex}") for _ in range(2))
-    try:
-        yield temporary
-        if path.exists():
-            os.rename(path, retired)
-        os.rename(temporary, path)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-        shutil.rmtree(retired, ignore_errors=True)
 
 
 def open_results(paths):

@@ -11,13 +11,10 @@ from statistics import median
 import numpy as np
 
 from bqlib.analysis import rate_rows
-from bqlib.schema import FAILED, MISSING, OK, SWEEP_DIMS
+from bqlib.schema import FAILED, MISSING, OK, SWEEP_DIMS, versions
 from bqlib.store import open_dataset, open_results
 from bqlib.text import aligned, ranges
-from bqlib.timings import PIECE, TIMING, read_timing
-
-# Attributes of the curves that are no version.
-_OTHERS = ("Conventions", "title", "config", "config_sha256")
+from bqlib.timings import read_timing, timed_pieces
 
 
 def summary(results):
@@ -61,7 +58,8 @@ def summary(results):
     status, reason = (values.reshape(len(cells), -1) for values in (status, reason))
     rank = curves["rank_reached"].values.reshape(len(cells), -1)
     ended = (status == OK) & (rank < curves.sizes["n"])
-    rates = results / "rates.zarr"
+    rates, claims = results / "rates.zarr", results / "claims.json"
+    judged = json.loads(claims.read_text(encoding="utf-8")) if claims.exists() else {}
     return {
         "title": curves.attrs["title"],
         "results": str(results),
@@ -80,10 +78,10 @@ def summary(results):
         "ended": _reasons(labels, ended, reason),
         "mmd": _medians(curves, labels, status == OK),
         "rates": rate_rows(open_dataset(rates)) if (rates / "zarr.json").exists() else [],
-        "verdicts": _verdicts(results / "claims.json"),
-        "seconds": _seconds(results / "timings"),
+        "verdicts": judged.get("verdicts", {}),
+        "seconds": _seconds(results),
         "jobs": _jobs(results / "benchmarks"),
-        "versions": {name: value for name, value in curves.attrs.items() if name not in _OTHERS},
+        "versions": versions(curves.attrs),
         "config": config,
     }
 
@@ -136,23 +134,12 @@ def _medians(curves, labels, ran):
     return rows
 
 
-def _verdicts(path):
-    """How many claims have each verdict."""
-    if not path.exists():
-        return {}
-    counts = defaultdict(int)
-    for claim in json.loads(path.read_text(encoding="utf-8"))["claims"]:
-        counts[claim["verdict"]] += 1
-    return dict(sorted(counts.items(), key=lambda item: -item[1]))
-
-
-def _seconds(folder):
+def _seconds(results):
     """Rows of the seconds of trials, by their cell."""
     groups = defaultdict(list)
-    for path in sorted(folder.rglob("*.json")):
-        *cell, _ = path.relative_to(folder).parts
-        piece = path.relative_to(folder).as_posix().removesuffix(TIMING) + PIECE
-        groups[*cell,] += read_timing(folder.parent, piece)[0].values()
+    for piece in timed_pieces(results):
+        *cell, _ = Path(piece).parts
+        groups[*cell,] += read_timing(results, piece)[0].values()
     told = [len({cell[i] for cell in groups}) > 1 for i in range(len(SWEEP_DIMS))]
     rows = []
     for cell, seconds in groups.items():
@@ -210,7 +197,7 @@ def as_text(about):
     labels = {**about["labels"], "n": [f"1 to {about['n']}, from {about['candidates']} candidates"]}
     labels |= {"seeds": [about["seeds"]], "trials": [", ".join(counts)]}
     if about["verdicts"]:
-        labels["claims"] = [f"{count} {verdict}" for verdict, count in about["verdicts"].items()]
+        labels["claims"] = [f"{verdict}: {count}" for verdict, count in about["verdicts"].items()]
     width = max(map(len, labels))
     parts = [
         about["title"],

@@ -169,6 +169,17 @@ class _Reading:
     lengthscales: list = field(default_factory=list)
     seen: dict = field(default_factory=lambda: defaultdict(set))
 
+    def small_targets(self):
+        """Label and target of each; a data set has one point, as all of them take O(M^2) time."""
+        for label, target in self.targets.items():
+            is_data = isinstance(target, Empirical)
+            yield label, Empirical(target.points[:1]) if is_data else target
+
+    def extreme_lengthscales(self):
+        """The shortest and the longest, where numbers fail."""
+        known = self.lengthscales or [1.0]
+        return sorted({min(known), max(known)})
+
     def new(self, key, value):
         """`value`, or a ValueError if it stands under `key` already."""
         if value in self.seen[key]:
@@ -458,11 +469,8 @@ def _kernel(content, info: ValidationInfo):
         except Exception as error:  # a plug-in's may be any
             _fail(_at_key(content, plugins.told(error)))
     problems = []
-    for label, target in reading.targets.items():
-        if isinstance(target, Empirical):
-            target = Empirical(target.points[:1])  # one point will do; all take O(M^2) time
-        # The extremes are where numbers fail.
-        for lengthscale in sorted({f(reading.lengthscales or [1.0]) for f in (min, max)}):
+    for label, target in reading.small_targets():
+        for lengthscale in reading.extreme_lengthscales():
             try:
                 with np.errstate(over="raise", invalid="raise", divide="raise"):
                     kernel = build_kernel(parameters, lengthscale, target)
@@ -601,9 +609,9 @@ def _lengthscale(value, info: ValidationInfo):
 
 
 @cache
-def _rule_keys(kind, function):
+def _function_keys(kind, function):
     fields = _field_types(plugins.parameters(kind, function))
-    return create_model("Rule", __base__=_Keys, family=(str, ...), **fields)
+    return create_model("Function", __base__=_Keys, family=(str, ...), **fields)
 
 
 def _rule(kind):
@@ -624,7 +632,7 @@ def _rule(kind):
                 f"must be the name of a {_NOUNS[kind]} or {{family: ..., parameter: ...}}, "
                 f"not {_shown(value)}"
             )
-        model = _rule_keys(kind, function)
+        model = _function_keys(kind, function)
         keys = model.model_validate(content)
         return content["family"], {
             name: value
@@ -702,23 +710,15 @@ def _candidates(content, info: ValidationInfo):
     return candidates
 
 
-@cache
-def _integrand_keys(family):
-    fields = _field_types(plugins.parameters("integrand", family))
-    return create_model("Integrand", __base__=_Keys, family=(str, ...), **fields)
-
-
 def _integrand(content, info: ValidationInfo):
     reading = info.context
     family, content = _family("integrand", content, reading.folder)
-    keys = _integrand_keys(family).model_validate(content)
+    keys = _function_keys("integrand", family).model_validate(content)
     parameters = keys.model_dump()
     problems = {}  # the same may go wrong with every pair: it is told once
-    for label, target in reading.targets.items():
-        if isinstance(target, Empirical):
-            target = Empirical(target.points[:1])
+    for label, target in reading.small_targets():
         for kernel in info.data.get("kernels", {}).values():
-            for lengthscale in sorted({f(reading.lengthscales or [1.0]) for f in (min, max)}):
+            for lengthscale in reading.extreme_lengthscales():
                 embedding = embeddings.embed(build_kernel(kernel, lengthscale, target), target)
                 function, others = build_integrand(parameters)
                 if "functions" in others:

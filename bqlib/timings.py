@@ -22,6 +22,23 @@ def timing_of(piece):
     return str(piece).removesuffix(PIECE) + TIMING
 
 
+def piece_of(timing):
+    """The other way round.
+
+    Examples
+    --------
+    >>> piece_of("chen2010_mixture/eq/0.5/sbq/seeds-0-9.json")
+    'chen2010_mixture/eq/0.5/sbq/seeds-0-9.zarr.zip'
+    """
+    return str(timing).removesuffix(TIMING) + PIECE
+
+
+def timed_pieces(results):
+    """Paths of the pieces that have a file of timings, in their order."""
+    folder = Path(results, "timings")
+    return sorted(piece_of(path.relative_to(folder)) for path in folder.rglob(f"*{TIMING}"))
+
+
 def read_timing(results, piece):
     """Seconds and failures of a piece's trials; both empty where its file is not there or damaged.
 

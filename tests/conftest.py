@@ -1,14 +1,29 @@
 """Settings that all tests share."""
 
+import json
 import os
+
+import pytest
 
 # Tests run on all cores at once: threads of BLAS beside them only wait for each other.
 os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
 
 from hypothesis import settings  # after BLAS was told
+from written_sweep import NORMAL
 
 # The same examples on every run, and no limit on the time of one: other programs may run beside.
 settings.register_profile("bqlib", deadline=None, derandomize=True, max_examples=50)
 # Many, and new ones on every run: --hypothesis-profile=fuzz
 settings.register_profile("fuzz", deadline=None, max_examples=700, print_blob=True)
 settings.load_profile("bqlib")
+
+
+@pytest.fixture
+def sweep_folder(tmp_path, monkeypatch):
+    """The working directory, with a shelf of two targets."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "targets").mkdir()
+    line = NORMAL | {"means": [[0.0]], "covariances": [[[1.0]]]}
+    for name, content in {"normal": NORMAL, "normal_line": line}.items():
+        (tmp_path / "targets" / f"{name}.json").write_text(json.dumps(content))
+    return tmp_path

@@ -223,7 +223,7 @@ def test_the_text_says_everything_within_its_width():
     assert max(map(len, text.splitlines())) <= 60
     for said in (
         "HOLDS ", "A claim that holds (Figure 1)", "measured: 1.0 [0.9, 1.1]", "why: because",
-        "2 claims: 1 holds, 0 holds with correction", "met         a number: 2",
+        "2 claims; holds: 1, holds with correction: 0", "met         a number: 2",
         "not tested  another",
     ):  # fmt: skip
         assert said in " ".join(text.split()) or said in text

@@ -7,7 +7,7 @@ import xarray as xr
 from synthetic_sweep import power_curves, sweep
 
 from bqlib import analysis, comparison
-from bqlib.schema import FAILED, MISSING
+from bqlib.schema import FAILED, MISSING, TRIAL_DIMS
 
 N = np.arange(1.0, 101)
 CELL = {"target": "chen2010_mixture", "kernel": "eq", "lengthscale": 0.5}
@@ -164,7 +164,7 @@ def test_seconds_come_from_the_files_beside_the_pieces(tmp_path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps({"seconds": seconds}))
     found = comparison.trial_seconds(curves, [tmp_path / "a", tmp_path / "b"])
-    assert found.dims == comparison.TRIAL and found.attrs["units"] == "s"
+    assert found.dims == TRIAL_DIMS and found.attrs["units"] == "s"
     sbq = found.sel(CELL | {"algorithm": "sbq"})
     assert sbq.sel(seed=[0, 9]).values.tolist() == [1.5, 2.0]  # the first folder goes first
     assert found.sel(lengthscale=1, algorithm="iid", seed=2).item() == 0.25

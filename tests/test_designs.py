@@ -521,19 +521,6 @@ def test_the_papers_problem_at_100_points(paper, name, rule, expected):
     assert curve(design, rule)[-1] == pytest.approx(expected, rel=0.3)
 
 
-def test_the_printed_herding_rule_stalls(paper):
-    # The rule as printed in the paper, 2 z(x) - sum_m k(x, x_m) / (n + 1): a negative control.
-    pool = Candidates().draw(paper, stream("candidates", 0))
-    embedding = embed(PAPER_KERNEL, paper)
-    mean, visits = embedding.kernel_mean(pool), np.zeros(len(pool))
-    points = np.empty((200, 2))
-    for m in range(200):
-        points[m] = pool[np.argmax(2 * mean - visits / (m + 1))]
-        visits += PAPER_KERNEL(points[m : m + 1], pool)[0]
-    mmd = np.sqrt(mmd2_of_prefixes(embedding, points, uniform(embedding, points).matrix))
-    assert mmd[99] == pytest.approx(0.068, rel=0.05) and mmd[199] == pytest.approx(0.069, rel=0.05)
-
-
 def test_sbq_is_near_the_optimum_for_brownian_motion():
     grid = np.linspace(0, 1, 2001)[:, None]
     mmd = curve(make("sbq", 100, Uniform([0.0], [1.0]), Brownian(), grid))

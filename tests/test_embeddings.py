@@ -36,6 +36,7 @@ from bqlib import (
 from bqlib.embeddings import Embedding, find, register
 from bqlib.embeddings.empirical import SIDE
 from bqlib.embeddings.rational_quadratic import gamma_rule
+from bqlib.kernels import UnitCubeKernel
 
 HERE = Path(__file__).parent
 CASES = json.loads((HERE / "reference" / "embeddings.json").read_text())["cases"]
@@ -158,14 +159,6 @@ def mmd2_of_best_weights(embedding, points):
     mean = embedding.kernel_mean(points)
     gram = embedding.kernel(points, points)
     return embedding.prior_variance - mean @ np.linalg.solve(gram, mean)
-
-
-@pytest.mark.parametrize("n", [1, 2, 5, 10])
-def test_optimal_design_for_brownian_motion(n):
-    # Nodes 2i / (2n + 1) have the least MMD^2 there is, 1 / (3 (2n + 1)^2).
-    points = 2 * np.arange(1, n + 1)[:, None] / (2 * n + 1)
-    mmd2 = mmd2_of_best_weights(embed(Brownian(), Uniform([0.0], [1.0])), points)
-    assert mmd2 == pytest.approx(1 / (3 * (2 * n + 1) ** 2), rel=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -582,3 +575,19 @@ def test_a_subclass_has_the_embedding_of_its_parent_until_it_has_its_own(monkeyp
         return "its own"
 
     assert embed(Narrow(0.5), SQUARE) == "its own"
+
+
+class Bent(UnitCubeKernel):
+    def _value(self, x, y):
+        return 1 + x * y
+
+    def _slope(self, x, y):
+        return y + 0 * x
+
+
+def test_a_kernel_on_the_unit_cube_of_ones_own_needs_an_embedding_of_its_own():
+    for target in (SQUARE, Product([Uniform([0.0], [1.0])])):
+        with pytest.raises(TypeError, match="no closed-form embedding for Bent with Uniform"):
+            embed(Bent(), target)
+    tied = type("Tied", (BrownianBridge,), {})()
+    assert embed(tied, SQUARE).prior_variance == embed(BrownianBridge(), SQUARE).prior_variance

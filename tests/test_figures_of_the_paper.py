@@ -4,9 +4,9 @@ import pytest
 
 from bqlib import analysis
 from bqlib.figures.bq_illustration import bq_illustration
-from bqlib.figures.samples import matching_sizes, samples
+from bqlib.figures.samples import samples
 from bqlib.figures.slopes import slopes
-from bqlib.figures.weight_histogram import bq_weights, weight_histogram
+from bqlib.figures.weight_histogram import weight_histogram
 from bqlib.rates import local_slopes
 
 
@@ -44,7 +44,7 @@ def test_samples_are_the_first_of_each_and_sized_by_weight(curves):
     np.testing.assert_array_equal(herding.get_offsets(), first.sel(algorithm="herding")[:20])
     area = sbq.get_sizes()
     assert area[0] > area[-1] > 0 and len(herding.get_sizes()) == 1
-    sizes = matching_sizes(curves, analysis.papers_cell(curves))
+    sizes = analysis.matching_sizes(curves, analysis.papers_cell(curves))
     assert f"n = 8 in {(sizes == 8).sum()} of 5 seeds" in texts(figure)
     figure.draw_without_rendering()
 
@@ -55,7 +55,7 @@ def test_the_size_that_matches_herding_is_the_first(curves):
     mmd.loc[{"algorithm": "herding", "n": 20}] = 0.1
     mmd.loc[{"algorithm": "sbq"}] = 0.2
     mmd.loc[{"algorithm": "sbq", "seed": [0, 1], "n": [7, 9]}] = 0.1
-    sizes = matching_sizes(curves.assign(mmd=mmd), cell)
+    sizes = analysis.matching_sizes(curves.assign(mmd=mmd), cell)
     assert sizes.tolist() == [7, 7, 0, 0, 0]
 
 
@@ -63,13 +63,13 @@ def test_histograms_hold_every_weight_and_say_their_sums(curves):
     figure = weight_histogram(curves)
     cell = analysis.papers_cell(curves)
     for axes, algorithm in zip(figure.axes, ("sbq", "herding"), strict=True):
-        weights = bq_weights(curves, cell, algorithm, 100)
+        weights = analysis.bq_weights(curves, cell, algorithm, 100)
         bars = np.array([patch.get_height() for patch in axes.patches if patch.get_gid() != "ours"])
         assert bars.sum() == 100
         assert weights.shape == (5, 100)
         assert f"sum {weights.sum(axis=1).mean():.3f}" in texts(figure)
     # The weights of the whole design are stored, so they can be compared where they are the same.
-    whole = bq_weights(curves, cell, "sbq", 120)
+    whole = analysis.bq_weights(curves, cell, "sbq", 120)
     np.testing.assert_allclose(
         whole, curves.weights.sel(algorithm="sbq").squeeze().values, rtol=1e-9, atol=1e-15
     )

@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from bqlib.files import write_atomically
+from bqlib.files import replacing, write_atomically
 
 
 def test_a_file_is_written_whole_with_the_users_permissions(tmp_path):
@@ -23,3 +23,23 @@ def test_a_failed_write_keeps_what_was_there(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="disk full"):
         write_atomically(path, b"second")
     assert path.read_bytes() == b"first" and os.listdir(tmp_path) == ["piece"]
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_what_is_finished_takes_the_place_of_what_was_there(tmp_path, folder):
+    path = tmp_path / "made" / "store"
+
+    def write(text, fail=False):
+        with replacing(path) as new:
+            place = new / "inside" if folder else new
+            place.parent.mkdir(exist_ok=True)
+            place.write_text(text)
+            if fail:
+                raise RuntimeError("too early")
+
+    write("first")
+    write("second")
+    with pytest.raises(RuntimeError, match="too early"):
+        write("third", fail=True)
+    assert (path / "inside" if folder else path).read_text() == "second"
+    assert os.listdir(path.parent) == ["store"]

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.integrate import quad
 from scipy.special import gamma, kv
-from scipy.stats import qmc
 
 from bqlib import (
     Brownian,
@@ -24,7 +23,6 @@ from bqlib import (
     Stein,
     Uniform,
     Unnormalised,
-    embed,
 )
 
 NORMAL = GaussianMixture([1.0], [[0.0]], [[[1.0]]])
@@ -230,16 +228,6 @@ def test_korobov_is_its_fourier_series():
     for difference in (0.0, 0.3, 0.85):
         series = 1 + 2 * np.sum(np.cos(2 * np.pi * h * difference) / h**2)
         assert Korobov()([[difference]], [[0.0]])[0, 0] == pytest.approx(series, abs=1.1e-5)
-
-
-@pytest.mark.parametrize("dim", [1, 3])
-def test_the_mmd_of_l2_star_is_the_star_discrepancy(dim):
-    points = np.random.default_rng(5).random((16, dim))
-    embedding = embed(L2Star(), Uniform(np.zeros(dim), np.ones(dim)))
-    gram = embedding.kernel(points, points)
-    mmd2 = embedding.prior_variance - 2 * embedding.kernel_mean(points).mean() + gram.mean()
-    star = qmc.discrepancy(points, method="L2-star")
-    assert np.sqrt(mmd2) == pytest.approx(star, rel=1e-12)
 
 
 @pytest.mark.parametrize("kernel", UNIT_CUBE, ids=name_of)

@@ -50,15 +50,17 @@ def test_trials_are_counted_and_finished_ones_tell_the_time(tmp_path, cheap):
     assert not iid.cost.measured
 
 
-def test_a_finished_sweep_costs_nothing(tmp_path, cheap, capsys):
+def test_a_finished_sweep_costs_nothing(tmp_path, cheap):
     experiment = load(QUICK)
     for cell in experiment.cells():
         for first, last in experiment.blocks():
             finish(tmp_path, cell, (first, last), {str(first): 1.0}, {})
     rows = plan.plan(experiment, tmp_path)
     assert not cheap and all(row.missing == 0 and row.cost is None for row in rows)
-    plan.table(rows, workers=4)
-    assert capsys.readouterr().out.splitlines()[-1] == "16 trials done, 0 of them failed; 0 missing"
+    assert (
+        plan.as_text(rows, workers=4).splitlines()[-1]
+        == "16 trials done, 0 of them failed; 0 missing"
+    )
 
 
 @pytest.mark.parametrize("n, size", [(400, 10_000), (50, 1000), (3, 5), (400, 400)])
@@ -89,11 +91,10 @@ def test_the_command_says_what_is_left(tmp_path, monkeypatch, capsys):
     assert said[7].startswith("studies, not counted here: cost, ")
 
 
-def test_times_are_those_of_the_workers(cheap, tmp_path, capsys):
+def test_times_are_those_of_the_workers(cheap, tmp_path):
     rows = plan.plan(load(QUICK), tmp_path)
     rows = [replace(row, cost=replace(row.cost, seconds=5400.0)) for row in rows]
-    plan.table(rows, workers=4)
-    said = capsys.readouterr().out.splitlines()
+    said = plan.as_text(rows, workers=4).splitlines()
     assert said[1].split()[-4:-1] == ["~5.4e+03", "6", "h"]
     assert said[-1].startswith("about 24 h of one core") and ": 6 h on 4 workers" in said[-1]
 

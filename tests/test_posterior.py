@@ -8,7 +8,7 @@ from scipy.special import stdtr
 
 from bqlib import ExponentiatedQuadratic, GaussianMixture, Stein, embed, herding, sbq
 from bqlib.discrepancy import mmd
-from bqlib.posterior import integral
+from bqlib.posterior import integral, joint_draws
 from bqlib.weights import bq, nonnegative, simplex, sum_to_one, uniform
 
 DRAWS = 1500
@@ -276,3 +276,14 @@ def test_values_at_near_repeats_do_not_count(design, rule):
 def test_values_in_the_place_of_f_are_told(design):
     with pytest.raises(TypeError, match=r"f is of type ndarray, and no function; .* as values="):
         design.integrate(np.ones(30))
+
+
+def test_functions_are_drawn_jointly_with_their_integrals(embedding, points):
+    points = np.concatenate([points, points[:1]])  # a repeat, which has no pivot of its own
+    size = 200_000
+    values, integrals = joint_draws(embedding, points, size, np.random.default_rng(1))
+    np.testing.assert_allclose(values[:, 0], values[:, 8], rtol=1e-9)
+    gram, mean = embedding.kernel(points, points), embedding.kernel_mean(points)
+    np.testing.assert_allclose(values.T @ values / size, gram, atol=6 / np.sqrt(size))
+    np.testing.assert_allclose(values.T @ integrals / size, mean, atol=6 / np.sqrt(size))
+    assert np.mean(integrals**2) == pytest.approx(embedding.prior_variance, rel=0.02)

@@ -1,8 +1,10 @@
+import json
+
 import numpy as np
 import pytest
 
 from bqlib import ExponentiatedQuadratic, GaussianMixture, embed, herding, sbq
-from bqlib.discrepancy import mmd, mmd2
+from bqlib.discrepancy import mmd, mmd2, mmd2_of_prefixes
 from bqlib.propositions import (
     adversary,
     counterexample,
@@ -14,8 +16,9 @@ from bqlib.propositions import (
     variance_and_mmd2,
     with_jitter,
 )
+from bqlib.streams import stream
 from bqlib.studies.submodularity import violation
-from bqlib.weights import bq
+from bqlib.weights import bq, uniform
 
 TARGET = GaussianMixture(
     [0.4, 0.6], [[-1.0, 0.0], [1.5, 0.5]], [[[0.5, 0.1], [0.1, 0.3]], [[0.4, 0], [0, 0.8]]]
@@ -45,6 +48,16 @@ def test_the_printed_herding_rule_levels_off():
     printed = mmd(EMBEDDING, printed_herding(EMBEDDING, POOL, n), equal)
     derived = herding(TARGET, EMBEDDING.kernel, n, rng=0, candidates=POOL).points
     assert printed > 3 * mmd(EMBEDDING, derived, equal)
+
+
+def test_the_printed_herding_rule_on_the_papers_problem(request):
+    path = request.config.rootpath / "config" / "targets" / "chen2010_mixture.json"
+    numbers = json.loads(path.read_text())
+    target = GaussianMixture(*(numbers[key] for key in ("weights", "means", "covariances")))
+    embedding = embed(ExponentiatedQuadratic(0.5, scale="density"), target)
+    points = printed_herding(embedding, target.sample(10_000, stream("candidates", 0)), 200)
+    found = np.sqrt(mmd2_of_prefixes(embedding, points, uniform(embedding, points).matrix))
+    assert found[[99, 199]] == pytest.approx([0.068, 0.069], rel=0.05)
 
 
 def test_the_printed_variance_is_off_by_half_the_cross_term():

@@ -1,4 +1,5 @@
 import json
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -6,12 +7,15 @@ import pytest
 
 from bqlib import Candidates, ExponentiatedQuadratic, GaussianMixture, Uniform, embed, registry, sbq
 from bqlib.discrepancy import mmd2
+from bqlib.experiment import SweepError, load
 from bqlib.kernels import Brownian
 from bqlib.schema import Variable
+from bqlib.store import open_dataset, write_dataset
 from bqlib.streams import stream
 from bqlib.studies import Study, cost, kernel_choice, refinement, submodularity
 from bqlib.studies.alternatives import STUDY as ALTERNATIVES
 from bqlib.studies.plans import PLANS, one_pool
+from bqlib.studies.study import pack, unpack
 from bqlib.trial import trial
 from bqlib.weights import bq
 
@@ -138,22 +142,6 @@ def test_the_true_length_scale_has_the_coverage_it_claims(results):
     assert float(dataset.fitted_factor.sel(truth=2.0)) == pytest.approx(2, rel=0.1)
 
 
-def test_functions_are_drawn_jointly_with_their_integrals():
-    embedding = embed(KERNEL, MIXTURE)
-    points = MIXTURE.sample(6, np.random.default_rng(0))
-    points = np.concatenate([points, points[:1]])  # a repeat, which has no pivot of its own
-    values, integrals = kernel_choice.joint_draws(
-        embedding, points, 200_000, np.random.default_rng(1)
-    )
-    np.testing.assert_allclose(values[:, 0], values[:, 6], rtol=1e-9)
-    height = KERNEL.height(2)
-    scale = height / np.sqrt(200_000)
-    gram, mean = KERNEL(points, points), embedding.kernel_mean(points)
-    np.testing.assert_allclose(values.T @ values / 200_000, gram, atol=6 * scale)
-    np.testing.assert_allclose(values.T @ integrals / 200_000, mean, atol=6 * scale)
-    assert np.mean(integrals**2) == pytest.approx(embedding.prior_variance, rel=0.02)
-
-
 def test_a_kernel_without_length_scale_is_refused_by_name():
     with pytest.raises(TypeError, match="this Brownian has no length-scale"):
         kernel_choice.kernel_choice(Uniform([0.0], [1.0]), Brownian(), POOL, 5, 0)
@@ -225,3 +213,123 @@ def test_pools_are_those_of_the_sweep(results):
     assert found["coherence"] == submodularity.coherence(KERNEL, pool[:16])
     assert (found["greedy"] <= found["best"] * (1 + 1e-12)).all()
     assert (np.diff(found["greedy"]) > 0).all() and found["best"][-1] < 1
+
+
+# --- As parts of a sweep: read, planned, run and stored
+
+
+SHELF = Path(__file__).parent.parent / "config" / "targets"
+SWEEP = """
+name: small
+targets: [chen2010_mixture]
+kernels:
+  first: {family: exponentiated_quadratic, scale: density}
+  second: {family: exponentiated_quadratic}
+lengthscales: [0.5, 1]
+algorithms: [iid]
+candidates: {size: 60}
+n: 12
+seeds: 3
+rate_windows: [[2, 12]]
+studies: [submodularity, alternatives]
+"""
+
+
+@pytest.fixture
+def sweep(tmp_path):
+    def read(*edits):
+        text = SWEEP
+        for old, new in edits:
+            assert old in text
+            text = text.replace(old, new)
+        (tmp_path / "sweep.yaml").write_text(text)
+        return load(tmp_path / "sweep.yaml", SHELF)
+
+    return read
+
+
+def test_a_study_runs_at_the_first_of_everything(sweep):
+    spec = sweep().study("alternatives")
+    assert spec.cell == ("chen2010_mixture", "first", 0.5)
+    assert (spec.n, spec.candidates.size, spec.seeds) == (12, 60, 3)
+    assert sweep(("seeds: 3", "seeds: 30")).study("alternatives").seeds == 5
+    assert spec.about()["digest"] == spec.digest
+    json.dumps(spec.about(), allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    "old, new, told",
+    [
+        ("[submodularity, al", "[submodularty, al", 'unknown study "submodularty"; did you mean'),
+        ("[submodularity, al", "[alternatives, al", '"alternatives" is in the list already'),
+        ("studies: [submodularity, alternatives]", "studies: 3", "must be a list"),
+    ],
+)
+def test_wrong_studies_are_told_with_their_line(sweep, old, new, told):
+    with pytest.raises(SweepError) as error:
+        sweep((old, new))
+    assert "sweep.yaml:13: studies" in str(error.value) and told in str(error.value)
+
+
+def test_a_study_that_cannot_run_on_the_pair_is_told_before_it_runs(sweep):
+    full = "first: {family: exponentiated_quadratic, shape: [[1, 0.2], [0.2, 1]]}"
+    sweep(("first: {family: exponentiated_quadratic, scale: density}", full))
+    with pytest.raises(SweepError, match=r"kernel_choice cannot run: .* has no length-scale"):
+        sweep(
+            ("first: {family: exponentiated_quadratic, scale: density}", full),
+            ("[submodularity,", "[kernel_choice,"),
+        )
+
+
+@pytest.mark.parametrize(
+    "old, new",
+    [
+        ("family: exponentiated_quadratic, scale: density", "family: exponentiated_quadratic"),
+        ("[0.5, 1]", "[1, 0.5]"),
+        ("size: 60", "size: 61"),
+        ("n: 12", "n: 13"),
+        ("seeds: 3", "seeds: 4"),
+    ],
+)  # fmt: skip
+def test_the_digest_changes_with_the_science(sweep, old, new):
+    assert sweep((old, new)).study("alternatives").digest != sweep().study("alternatives").digest
+
+
+@pytest.mark.parametrize(
+    "old, new",
+    [
+        ("second: {family: exponentiated_quadratic}", "second: {family: stein}"),
+        ("[0.5, 1]", "[0.5, 2]"),
+        ("[iid]", "[iid, sbq]"),
+        ("[submodularity, alternatives]", "[alternatives]"),
+        ("[[2, 12]]", "[[1, 12]]"),
+    ],
+)  # fmt: skip
+def test_the_digest_stays_with_everything_else(sweep, old, new):
+    assert sweep((old, new)).study("alternatives").digest == sweep().study("alternatives").digest
+
+
+def test_fingerprints_are_of_the_code_that_a_study_uses(sweep):
+    specs = [sweep().study(name) for name in ("alternatives", "submodularity")]
+    assert specs[0].fingerprint != specs[1].fingerprint
+    assert all(spec.code_here() == spec.fingerprint for spec in specs)
+
+
+@pytest.mark.parametrize("name", ["alternatives", "submodularity"])
+def test_results_survive_the_way_to_the_store(sweep, tmp_path, name):
+    spec = pickle.loads(pickle.dumps(sweep().study(name)))
+    study = registry.find("study", name)
+    results = [spec.run(seed)[0] for seed in range(2)]
+    for before, after in zip(results, unpack(pack(results)), strict=True):
+        assert before.keys() == after.keys()
+        assert all(np.array_equal(before[key], after[key]) for key in before)
+    write_dataset(study.dataset(unpack(pack(results)), spec.about()), tmp_path / "study.zarr")
+    found = open_dataset(tmp_path / "study.zarr")
+    assert found.attrs["study"] == name and found.sizes["seed"] == 2
+    for variable in study.variables:
+        np.testing.assert_array_equal(found[variable], [result[variable] for result in results])
+
+
+def test_the_readme_names_every_study():
+    text = (SHELF.parent / "README.md").read_text()
+    assert all(f"- `{name}`:" in text for name in registry.PLACES["study"])

@@ -64,11 +64,17 @@ def evaluate(evidence):
 def as_json(claims, expected, table):
     """All as one JSON text; :func:`read` takes it back."""
     everything = {
+        "verdicts": _counted(claims),
         "claims": [asdict(claim) for claim in claims],
         "expectations": [asdict(expectation) for expectation in expected],
         "table_1": table,
     }
     return json.dumps(everything, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _counted(claims):
+    """How many claims have each verdict."""
+    return {verdict: sum(c.verdict == verdict for c in claims) for verdict in VERDICTS}
 
 
 def read(text):
@@ -89,8 +95,8 @@ def as_text(claims, expected, width=100):
         if claim.measured != "-":
             lines.append(_row("", f"measured: {claim.measured}", 24, width))
         lines += [_row("", f"why: {claim.why}", 24, width), ""]
-    counts = [f"{sum(c.verdict == verdict for c in claims)} {verdict}" for verdict in VERDICTS]
-    lines.append(_row("", f"{len(claims)} claims: {', '.join(counts)}", 0, width))
+    counts = [f"{verdict}: {count}" for verdict, count in _counted(claims).items()]
+    lines.append(_row("", f"{len(claims)} claims; {', '.join(counts)}", 0, width))
     lines += ["", "What we expect to see:", ""]
     words = {True: "met", False: "NOT MET", None: "not tested"}
     lines += [_row(words[e.met], f"{e.expected}: {e.measured}", 12, width) for e in expected]

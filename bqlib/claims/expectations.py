@@ -3,11 +3,9 @@
 import numpy as np
 
 from bqlib import propositions, published
-from bqlib.analysis import against_published, worded
+from bqlib.analysis import SBQ, against_published, bq_weights, matching_sizes, worded
 from bqlib.claims.evidence import checks_of, expectation, interval
 from bqlib.discrepancy import mmd, spectral_mmd2
-from bqlib.figures.samples import SBQ, matching_sizes
-from bqlib.figures.weight_histogram import bq_weights
 from bqlib.streams import stream
 
 # MMD at n = 400, as geometric means over pools, that earlier runs of other code have given.

@@ -3,7 +3,14 @@
 import numpy as np
 
 from bqlib import published, rates
-from bqlib.analysis import against_published, worded
+from bqlib.analysis import (
+    HERDING,
+    SBQ,
+    against_published,
+    bq_weights,
+    matching_sizes,
+    worded,
+)
 from bqlib.claims.evidence import (
     CORRECTED,
     FAILS,
@@ -14,8 +21,6 @@ from bqlib.claims.evidence import (
     interval,
 )
 from bqlib.claims.table import exponents
-from bqlib.figures.samples import HERDING, SBQ, matching_sizes
-from bqlib.figures.weight_histogram import bq_weights
 
 CHANCE = 0.001  # p-value below which a claim fails: with so many claims, 1 in 20 is no surprise
 PAPERS = ("iid", "herding", "herding_bq", "sbq")  # its algorithms, from the worst to the best

@@ -73,7 +73,7 @@ def newton_greedy(
     for x in initial:
         column, residual, power = interpolant.at(x)
         if power > PIVOT_TOLERANCE * candidates.height:  # else it repeats an earlier one
-            candidates.learn(interpolant, x, column, residual, power)
+            candidates.learn(interpolant.rank, x, column, residual, power)
             interpolant.add(x, column, residual, power)
     for step in range(len(initial), n):
         candidates.look(interpolant)
@@ -92,7 +92,7 @@ def newton_greedy(
             x = refine(interpolant, candidates.pool, candidates.residual, candidates.power)
             column, residual, power = interpolant.at(x)
         points[step] = x
-        candidates.learn(interpolant, x, column, residual, power)
+        candidates.learn(interpolant.rank, x, column, residual, power)
         interpolant.add(x, column, residual, power)
     return Design(embedding, points, bq)
 
@@ -187,8 +187,11 @@ class Interpolant:
         self.rank += 1
 
 
-class _FixedPool:
-    """One pool for all steps: its residual, power and basis are carried on from step to step."""
+class FixedPool:
+    """One pool for all steps: its residual, power and basis are carried on from step to step.
+
+    Its points learn of each pick, the `rank`-th from 0, by what an Interpolant knows of it.
+    """
 
     def __init__(self, request: Request):
         assert request.pool is not None  # a fresh one is not fixed
@@ -204,13 +207,11 @@ class _FixedPool:
     def look(self, interpolant: Interpolant) -> None:
         pass
 
-    def learn(
-        self, interpolant: Interpolant, x: Array, column: Array, residual: float, power: float
-    ) -> None:
+    def learn(self, rank: int, x: Array, column: Array, residual: float, power: float) -> None:
         root, product = np.sqrt(power), self._product
-        row = self.basis[interpolant.rank]
+        row = self.basis[rank]
         gram = self.kernel(x[None], self.pool)
-        np.dot(column, self.basis[: interpolant.rank], out=product)
+        np.dot(column, self.basis[:rank], out=product)
         np.subtract(gram[0], product, out=row)
         row /= root
         self.residual -= np.multiply(row, residual / root, out=product)
@@ -247,23 +248,21 @@ class _PoolInBlocks:
             self.residual[own], self.power[own] = found
             self.power[own][interpolant.repeated(block, gram)] = 0.0
 
-    def learn(
-        self, interpolant: Interpolant, x: Array, column: Array, residual: float, power: float
-    ) -> None:
+    def learn(self, rank: int, x: Array, column: Array, residual: float, power: float) -> None:
         pass
 
     def column(self, interpolant: Interpolant, i: int) -> Array:
         return interpolant.columns(self.pool[i : i + 1])[:, 0]
 
 
-def _candidates(request: Request, memory: float | None) -> _FixedPool | _PoolInBlocks:
+def _candidates(request: Request, memory: float | None) -> FixedPool | _PoolInBlocks:
     """The candidates of a request, as the memory allows."""
     memory = _physical_memory() if memory is None else checked_number(memory, "memory")
     n, dim = request.n, request.embedding.target.dim
     size = request.candidates.size if request.pool is None else len(request.pool)
     least = 8 * (size * (dim + 9) + min(size, BLOCK) * (3 * n + dim) + 2 * n**2)
     if request.pool is not None and least + 8 * size * n <= memory:
-        return _FixedPool(request)
+        return FixedPool(request)
     if least <= memory:
         return _PoolInBlocks(request)
     raise MemoryError(

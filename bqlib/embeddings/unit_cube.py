@@ -28,7 +28,6 @@ FORMULAS: dict[type[UnitCubeKernel], tuple[ArrayFunction, ArrayFunction, float]]
 }
 
 
-@register(UnitCubeKernel, Uniform)
 def unit_cube_uniform(kernel: UnitCubeKernel, target: Uniform) -> Embedding:
     """Kernel mean as a product of polynomials. O(n d) for n points."""
     if (target.lower != 0).any() or (target.upper != 1).any():
@@ -38,8 +37,10 @@ def unit_cube_uniform(kernel: UnitCubeKernel, target: Uniform) -> Embedding:
         )
     if target.dim > 1:
         return embed_by_blocks(kernel, target)
-    mean, slope, prior_variance = FORMULAS[type(kernel)]
+    mean, slope, prior_variance = next(f for t, f in FORMULAS.items() if isinstance(kernel, t))
     return Embedding(kernel, target, lambda x: mean(x[:, 0]), slope, prior_variance)
 
 
+for kernel_type in FORMULAS:
+    register(kernel_type, Uniform)(unit_cube_uniform)
 register(UnitCubeKernel, Product)(embed_by_blocks)

@@ -5,7 +5,7 @@ from itertools import product
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from bqlib.comparison import on_all_dims
+from bqlib.comparison import long_name, on_all_dims
 from bqlib.figures import panels, style
 
 FALLING = ("mmd", "error", "error_quantile", "bound_ratio")  # drawn on a logarithmic scale
@@ -55,14 +55,9 @@ def curves(dataset, quantity="mmd", rows=None, columns=None):
             axes.set_title(", ".join(named(dim, label) for dim, label in chosen.items()))
         panels.label_outside(grid)
         for axes in grid[:, 0]:
-            axes.set_ylabel(label_of(part, quantity))
+            axes.set_ylabel(long_name(part, quantity))
         panels.legend(figure, looks, part.sizes["seed"])
     return figure
-
-
-def label_of(dataset, quantity):
-    """What a quantity is called on an axis."""
-    return "MMD" if quantity == "mmd" else dataset[quantity].attrs.get("long_name", quantity)
 
 
 def named(dim, label):

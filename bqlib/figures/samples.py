@@ -4,11 +4,9 @@ import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from bqlib.analysis import embedding_of, papers_cell
+from bqlib.analysis import HERDING, SBQ, embedding_of, matching_sizes, papers_cell
 from bqlib.figures import style
 from bqlib.weights import bq
-
-SBQ, HERDING = 8, 20  # points that the paper draws of each
 
 
 def samples(dataset):
@@ -53,14 +51,6 @@ def samples(dataset):
             title=_said(dataset, cell), title_fontsize=9,
         )  # fmt: skip
     return figure
-
-
-def matching_sizes(dataset, cell):
-    """For each seed, the least n at which SBQ is as good as 20 points of herding; 0 for none."""
-    mmd = dataset["mmd"].sel(cell).transpose("algorithm", "seed", "n")
-    sbq, herding = (mmd.sel(algorithm=name).values for name in ("sbq", "herding"))
-    as_good = sbq <= herding[:, [HERDING - 1]]
-    return np.where(as_good.any(axis=1), as_good.argmax(axis=1) + 1, 0)
 
 
 def _said(dataset, cell):

@@ -5,9 +5,8 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from bqlib import published
-from bqlib.analysis import embedding_of, papers_cell
+from bqlib.analysis import bq_weights, papers_cell
 from bqlib.figures import style
-from bqlib.weights import bq
 
 SIZE = 100  # points that the paper weighs
 BINS = 20  # of the published histogram, empty ones included
@@ -68,15 +67,6 @@ def weight_histogram(dataset):
             )  # fmt: skip
         figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return figure
-
-
-def bq_weights(dataset, cell, algorithm, n):
-    """BQ weights of the first n points of an algorithm in each seed that ran, shape (S, n)."""
-    embedding = embedding_of(dataset, cell)
-    points = dataset["points"].sel(cell | {"algorithm": algorithm})
-    points = points.transpose("seed", "n", "dim").values[:, :n]
-    points = points[~np.isnan(points).any(axis=(1, 2))]
-    return np.array([bq(embedding, own).final(n) for own in points])
 
 
 def _sums(weights, compare):

@@ -41,16 +41,13 @@ class UnitCubeKernel(Kernel):
 
     def gradient(self, x: ArrayLike, y: ArrayLike) -> Array:
         """Gradient of k(x_i, y_j) in x_i, shape (n, m, d)."""
-        columns = self._columns(*self._points(x, y))
+        x, y = self._points(x, y)
+        columns = x.T[:, :, None], y.T[:, None, :]
         return product_gradient(self._value(*columns), self._slope(*columns))
 
     def block(self, coordinates: Sequence[int]) -> Kernel:
         """The factor of this kernel that acts on some coordinates."""
         return self
-
-    @staticmethod
-    def _columns(x: Array, y: Array) -> tuple[Array, Array]:
-        return x.T[:, :, None], y.T[:, None, :]
 
     def _points(self, *sets: ArrayLike) -> list[Array]:
         checked = super()._points(*sets)

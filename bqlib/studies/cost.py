@@ -2,10 +2,10 @@
 
 import time
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 
-from bqlib.candidates import Candidates
 from bqlib.designs.herding import herding
 from bqlib.designs.joint import joint
 from bqlib.designs.sbq import sbq
@@ -54,9 +54,7 @@ def cost(target, kernel, candidates, n, seed):
         def run(count, pool, design=design, rule=rule, name=name):
             if name in FRESH:
                 share = max(1, round(FRESH_SHARE * len(pool)))
-                pool = Candidates(
-                    share, candidates.source, candidates.inflation, candidates.box, fresh=True
-                )
+                pool = replace(candidates, size=share, fresh=True)
             rng = stream(f"study/{name}", seed)
             made = design(target, kernel, count, rng=rng, candidates=pool)
             rule(made.embedding, made.points).final(count)
@@ -65,7 +63,7 @@ def cost(target, kernel, candidates, n, seed):
         seconds[i] = [_seconds(run, size, whole) for size in sizes]
         if name not in SLOW:
             by_pool[i] = [_seconds(run, half, pool) for pool in pools.values()]
-        peak[i] = _peak(run, half, whole)
+        peak[i] = peak_bytes(run, half, whole)
     return {
         "plan": np.array(list(plans)),
         "n": np.array(sizes),
@@ -85,10 +83,11 @@ def _seconds(run, *arguments):
     return min(found)
 
 
-def _peak(run, *arguments):
+def peak_bytes(function, *arguments):
+    """Most memory that a call allocates at a time."""
     tracemalloc.start()
     try:
-        run(*arguments)
+        function(*arguments)
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -3,18 +3,17 @@
 from dataclasses import replace
 
 import numpy as np
-from scipy.linalg import cho_solve, solve_triangular
 
 from bqlib.designs.sbq import sbq
 from bqlib.discrepancy import mmd
 from bqlib.embeddings import embed
 from bqlib.likelihood import STATIONARY, fit_kernel
-from bqlib.posterior import integral
+from bqlib.posterior import integral, joint_draws
 from bqlib.schema import Variable
 from bqlib.streams import stream
 from bqlib.studies.plans import one_pool
 from bqlib.studies.study import Study
-from bqlib.weights import bq, leading_cholesky
+from bqlib.weights import bq
 
 FACTORS = (0.5, 0.5**0.5, 1.0, 2.0**0.5, 2.0)  # on the length-scale of the pair
 TRUTHS = (0.5, 1.0, 2.0)
@@ -105,20 +104,6 @@ def _recipes(at, truth, points, rng):
             errors[f, r] = abs(estimate.mean - exact)
             inside[f, r], widths[f, r] = low <= exact <= high, high - low
     return errors.mean(axis=0), inside.mean(axis=0), widths.mean(axis=0), np.median(factors)
-
-
-def joint_draws(embedding, points, size, rng):
-    """Functions from the Gaussian process: values at points (size, n) and integrals (size,)."""
-    gram, mean = embedding.kernel(points, points), embedding.kernel_mean(points)
-    factor, rank = leading_cholesky(gram)
-    white = rng.standard_normal((size, len(points) + 1))
-    values = white[:, :rank] @ factor.T
-    if rank < len(points):  # float64 cannot tell the other points from the span of these
-        across = cho_solve((factor, True), gram[:rank, rank:])
-        values = np.concatenate([values, values @ across], axis=1)
-    projection = solve_triangular(factor, mean[:rank], lower=True)
-    left = max(embedding.prior_variance - projection @ projection, 0.0)
-    return values, white[:, :rank] @ projection + np.sqrt(left) * white[:, -1]
 
 
 _AT = "factor on the length-scale at which the "

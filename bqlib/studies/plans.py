@@ -1,8 +1,8 @@
 """What studies compare: every algorithm, with its settings, and mixtures of two of them."""
 
+from dataclasses import replace
 from functools import partial
 
-from bqlib.candidates import Candidates
 from bqlib.designs.block_sbq import block_sbq
 from bqlib.designs.fp_greedy import fp_greedy
 from bqlib.designs.frank_wolfe import frank_wolfe, line_search
@@ -52,5 +52,4 @@ PLANS = {
 def one_pool(candidates, target, rng, share=1.0):
     """One pool for a whole design, of a share of the size asked for."""
     size = max(1, round(share * candidates.size))
-    pool = Candidates(size, candidates.source, candidates.inflation, candidates.box)
-    return pool.draw(target, rng)
+    return replace(candidates, size=size, fresh=False).draw(target, rng)

@@ -1,0 +1,97 @@
+"""YAML files: plain values, aliases, and in plain words what cannot be read."""
+
+import pytest
+
+from bqlib import yamlfile
+from bqlib.yamlfile import UnreadableError
+
+
+@pytest.fixture
+def read(tmp_path):
+    """What a text reads as."""
+
+    def read(text):
+        path = tmp_path / "file.yaml"
+        path.write_text(text, encoding="utf-8")
+        return yamlfile.read(path)
+
+    return read
+
+
+def test_plain_values_are_those_of_version_1_2(read):
+    values, lines, problems = read("n: 040\nx: [1e-1, 10, .inf, -1.5E3]\ny: no\nz: ~\nw: True\n")
+    assert values == {
+        "n": 40,
+        "x": [0.1, 10, float("inf"), -1500.0],
+        "y": "no",
+        "z": None,
+        "w": True,
+    }
+    assert (lines["x", 1], lines["w",], problems) == (2, 5, [])
+
+
+def test_aliases_are_followed(read):
+    values, *_ = read("a: &one {b: [1, 2]}\nc: *one\n")
+    assert values["c"] == values["a"] == {"b": [1, 2]}
+
+
+def test_a_key_that_stands_twice_is_told_and_the_first_one_counts(read):
+    values, _, problems = read("a: {b: 1,\n    b: 2}\n")
+    assert values == {"a": {"b": 1}} and problems == [(2, "a.b: stands in line 1 already")]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("n: [1, 2\nseeds: 3\n", "2: column 6: the list or mapping opened in line 1 lacks a comma"),
+        ("n: {a: 1\nseeds: 3\n", "2: column 6: the list or mapping opened in line 1 lacks a comma"),
+        ("n: 1\n\tseeds: 2\n", "2: column 1: a tab: indent with spaces"),
+        ("a:\n  b: 1\n c: 2\n", "3: column 2: not indented like the lines it follows, from line 1"),
+        ("a: b: c\n", '1: column 5: no ": " can stand here'),
+        ("n 40\nseeds: 3\n", '2: column 6: no ": " can stand here'),
+        ("a: 'x\nb: 1\n", "3: column 1: the quotation mark of line 1 has no partner"),
+        ("a: |\n x\ny\n", '3: column 1: expected "key: value" here'),
+        ("a: 1\n---\nb: 2\n", "2: column 1: a second document starts here"),
+        ("a: @x\n", "1: column 4: put text that starts with @ in quotes"),
+        ("a: *x\n", "1: column 4: put text that starts with * in quotes"),
+        ("a: [1,,2]\n", "1: column 7: a value is missing before ,"),
+        (
+            'a: "\\q"\n',
+            "1: column 6: cannot be read as YAML: while scanning a double-quoted scalar",
+        ),
+        ("a: 1\nb: \x07\n", "2: holds the control character '\\x07'"),
+        ("? [a]\n: b\n", "1: has a list or a mapping for a key; a key is a word"),
+        ("a:\n  ? [a]\n  : b\n", "2: a: has a list or a mapping for a key; a key is a word"),
+        ("a: !foo 1\n", "1: a: the tag !foo has no meaning here: leave it out"),
+        ("a: !!python/object:os.system x\n", "1: a: the tag !!python/object:os.system has no mean"),
+        ("a: !!int x\n", "1: a: x does not go with the tag !!int"),
+        ("a: &x [*x]\n", "1: a[0]: is an alias of something that holds it"),
+        ("[" * 500, "1: holds lists in lists, too deep to read"),
+        ("", "1: must hold a mapping, with each key as key: value"),
+        ("# nothing\n", "1: must hold a mapping, with each key as key: value"),
+        ("- a\n- b\n", "1: must hold a mapping, with each key as key: value"),
+        ("just words\n", "1: must hold a mapping, with each key as key: value"),
+    ],
+)
+def test_what_is_no_yaml_is_told_in_plain_words(read, text, told):
+    with pytest.raises(UnreadableError) as caught:
+        read(text)
+    assert f"{caught.value.line}: {caught.value}".startswith(told)
+
+
+def test_aliases_that_stand_for_too_much(read, monkeypatch):
+    monkeypatch.setattr(yamlfile, "MOST_VALUES", 1000)
+    tens = [f"k{i}: &k{i} [{', '.join([f'*k{i - 1}'] * 10)}]" for i in range(1, 9)]
+    with pytest.raises(UnreadableError, match="more than 1000 values up to here"):
+        read("\n".join(["k0: &k0 x", *tens]))
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    (tmp_path / "latin.yaml").write_bytes("title: caf\u00e9".encode("latin-1"))
+    for name, told in {
+        "gone.yaml": "there is no such file",
+        ".": "cannot be read: Is a directory",
+        "latin.yaml": "is not text in UTF-8",
+    }.items():
+        with pytest.raises(UnreadableError, match=told):
+            yamlfile.read(tmp_path / name)
