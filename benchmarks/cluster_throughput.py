@@ -5,10 +5,13 @@
 
 Two sweeps run in a temporary folder beside the results: 200 cells with one tiny trial each, for
 the processor time of all that runs on this machine but the workers; and trials of about a second,
-with one worker and with two in turn. Measure on a machine that does nothing else.
+with one worker and with two in turn. Two workers on one machine share its memory, which no cluster
+software can mend: so the same trials also run in one and in two processes of their own, with no
+cluster. Measure on a machine that does nothing else.
 """
 
 import argparse
+import multiprocessing
 import os
 import resource
 import shutil
@@ -16,10 +19,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from statistics import median
 
 import numpy as np
+
+from bqlib import experiment, trial
+from bqlib.cluster import ENVIRONMENT
 
 PROJECT = Path(__file__).resolve().parent.parent
 SWEEP = """
@@ -36,7 +42,8 @@ seeds_per_job: {seeds_per_job}
 rate_windows: [[5, {n}]]
 """
 TINY = {"name": "tiny", "algorithms": "[iid, herding]", "size": 100, "n": 10, "seeds": 1}
-ROUNDS = 3  # as a machine's speed changes by more than the bound is from one
+ROUNDS = 5  # as a machine's speed changes by more than the bound is from one
+CELLS = 12
 SECONDS = {"name": "seconds", "algorithms": "[sbq]", "size": 20_000, "n": 400, "seeds": 10}
 
 
@@ -74,22 +81,46 @@ def run(folder, workers, sweep, cells):
     return ended - started, processor
 
 
+def seconds_of_trials(path):
+    """Of one trial of each cell of the sweep, one after the other in this process."""
+    sweep = experiment.load(path, PROJECT / "config" / "targets")
+    specs = [sweep.spec(cell) for cell in sweep.cells()]
+    trial.run(specs[0], 0)
+    start = time.perf_counter()
+    for spec in specs:
+        trial.run(spec, 1)
+    return time.perf_counter() - start
+
+
+def without_cluster(path, processes):
+    """Seconds of the slowest of some processes that each run one trial of each cell."""
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(processes, spawn) as pool:
+        return max(pool.map(seconds_of_trials, [path] * processes))
+
+
 def measure(folder):
     wall, processor = run(folder, 2, TINY, 100)
     print(
         f"200 cells of one tiny trial: {processor / 200:.3f} CPU-s a cell on the login node, "
         f"{200 / wall:.1f} cells a second"
     )
+    os.environ.update({name: str(value) for name, value in ENVIRONMENT.items()})
     rounds = []
     for _ in range(ROUNDS):
-        alone, together = (run(folder, workers, SECONDS, 6)[0] for workers in (1, 2))
-        rounds.append(alone / (2 * together))
+        alone, together = (run(folder, workers, SECONDS, CELLS)[0] for workers in (1, 2))
+        bare = without_cluster(folder / "sweep.yaml", 1) / without_cluster(folder / "sweep.yaml", 2)
+        rounds.append((alone / (2 * together), bare))
+        trials = CELLS * SECONDS["seeds"]
         print(
-            f"60 trials of about a second: {60 / alone:.2f} a second with 1 worker, "
-            f"{60 / together:.2f} with 2, efficiency {rounds[-1]:.2f}",
+            f"{trials} trials of about a second: {trials / alone:.2f} a second with 1 worker, "
+            f"{trials / together:.2f} with 2, efficiency {rounds[-1][0]:.2f}; "
+            f"of two processes without a cluster {bare:.2f}",
             flush=True,
         )
-    print(f"efficiency of the second worker, median: {median(rounds):.2f} (at least 0.85)")
+    ours, bare = np.median(rounds, axis=0)
+    print(f"median efficiency of the second worker: {ours:.2f} (at least 0.85)")
+    print(f"without a cluster: {bare:.2f}")
 
 
 def main():
