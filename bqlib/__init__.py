@@ -1,9 +1,11 @@
 """Convergence of herding, Bayesian quadrature and their relatives.
 
-The names below load their modules when they are first used, so that importing bqlib is cheap.
+Modules, and those of the names below, are loaded when they are first used, so that importing bqlib
+is cheap.
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 
 _PUBLIC = {
     "Brownian": "bqlib.kernels",
@@ -51,9 +53,11 @@ def __getattr__(name):
         from importlib.metadata import version  # takes longer to load than all else here
 
         return version("bqlib")
-    if name not in _PUBLIC:
-        raise AttributeError(f"module 'bqlib' has no attribute {name!r}")
-    return getattr(import_module(_PUBLIC[name]), name)
+    if name in _PUBLIC:
+        return getattr(import_module(_PUBLIC[name]), name)
+    if not name.startswith("_") and find_spec(f"bqlib.{name}"):
+        return import_module(f"bqlib.{name}")
+    raise AttributeError(f"module 'bqlib' has no attribute {name!r}")
 
 
 def __dir__():

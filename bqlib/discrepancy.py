@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 
 from bqlib.arrays import Array
-from bqlib.checks import checked_array, checked_points, checked_values
-from bqlib.embeddings.embedding import Embedding
+from bqlib.checks import checked_array, checked_values
+from bqlib.embeddings.embedding import Embedding, points_of
 from bqlib.kernels import ExponentiatedQuadratic
 from bqlib.targets import GaussianMixture
 
@@ -239,7 +239,7 @@ def _above_rounding(mmd2: Any, rounding: Any) -> Array:
 def _checked(
     embedding: Embedding, points: ArrayLike, weights: ArrayLike, rows: bool = False
 ) -> tuple[Array, Array]:
-    points = checked_points(points, embedding.target.dim)
+    points = points_of(embedding, points)
     n = len(points)
     if not rows:
         return points, checked_values(weights, n, "weights")

@@ -11,9 +11,9 @@ from scipy.linalg import cho_solve, solve_triangular
 from scipy.special import ndtri, stdtrit
 
 from bqlib.arrays import Array
-from bqlib.checks import checked_number, checked_points, checked_values, checked_values_of_f
+from bqlib.checks import checked_number, checked_values, checked_values_of_f
 from bqlib.discrepancy import mmd2_and_rounding
-from bqlib.embeddings.embedding import Embedding
+from bqlib.embeddings.embedding import Embedding, points_of
 from bqlib.kernels import Kernel
 from bqlib.weights import distinct_points, first_occurrence, leading_cholesky
 
@@ -98,7 +98,7 @@ def integral(
     vary as the kernel says. For an f that is rougher it is too small, and nothing in the values at
     the points may show it.
     """
-    points = checked_points(points, embedding.target.dim)
+    points = points_of(embedding, points)
     weights = checked_values(weights, len(points), "weights")
     values = checked_values_of_f(values, len(points))
     if embedding.prior_variance == 0 and not weights.any():

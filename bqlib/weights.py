@@ -22,8 +22,8 @@ from numpy.typing import ArrayLike
 from scipy.linalg import lapack, solve_triangular
 
 from bqlib.arrays import Array, Indices, Mask
-from bqlib.checks import checked_points, checked_values
-from bqlib.embeddings.embedding import Embedding
+from bqlib.checks import checked_values
+from bqlib.embeddings.embedding import Embedding, points_of
 from bqlib.kernels import Kernel
 
 REPEAT_TOLERANCE = 1e-8  # of k(x, x), left by one other point: about the root of float64's rounding
@@ -106,7 +106,7 @@ def uniform(embedding: Embedding, points: ArrayLike) -> PrefixWeights:
     -----
     O(n^2) time and memory.
     """
-    n = len(checked_points(points, embedding.target.dim))
+    n = len(points_of(embedding, points))
     return PrefixWeights(np.tril(np.ones((n, n))) / np.arange(1, n + 1)[:, None])
 
 
@@ -251,7 +251,7 @@ def conditioning(embedding: Embedding, points: ArrayLike, weights: ArrayLike) ->
     -----
     O(n^3) time, O(n^2) memory.
     """
-    points = checked_points(points, embedding.target.dim)
+    points = points_of(embedding, points)
     n = len(points)
     if not n:
         raise ValueError("there are no points")
@@ -315,7 +315,7 @@ def leading_cholesky(gram: Array) -> tuple[Array, int]:
 
 def _rule(embedding: Embedding, points: ArrayLike, solve: Solve) -> PrefixWeights:
     """PrefixWeights by solve(gram, Cholesky factor, kernel mean) on the distinct points."""
-    points = checked_points(points, embedding.target.dim)
+    points = points_of(embedding, points)
     n = len(points)
     distinct, gram = distinct_points(embedding.kernel, points)
     factor, rank = leading_cholesky(gram)

@@ -591,3 +591,9 @@ def test_a_kernel_on_the_unit_cube_of_ones_own_needs_an_embedding_of_its_own():
             embed(Bent(), target)
     tied = type("Tied", (BrownianBridge,), {})()
     assert embed(tied, SQUARE).prior_variance == embed(BrownianBridge(), SQUARE).prior_variance
+
+
+@pytest.mark.parametrize("function", [bqlib.weights.bq, bqlib.weights.uniform])
+def test_what_is_no_embedding_is_refused(function):
+    with pytest.raises(TypeError, match=r"type Uniform; it must be a bqlib.Embedding, as embed\("):
+        function(Uniform([0], [1]), [[0.5]])

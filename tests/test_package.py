@@ -20,6 +20,12 @@ def test_importing_the_package_alone_loads_no_numerics():
     assert ran.stdout.strip() == "False"
 
 
+def test_modules_load_as_attributes():
+    code = "import bqlib; print(bqlib.weights.bq.__name__, bqlib.discrepancy.mmd2.__name__)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "bq mmd2"
+
+
 def test_public_names_exist_and_are_documented():
     for name in bqlib.__all__:
         assert getattr(bqlib, name).__doc__, name

@@ -5,9 +5,8 @@ from numpy.typing import ArrayLike
 
 from bqlib.arrays import Array, Seed
 from bqlib.candidates import Candidates
-from bqlib.checks import checked_points
 from bqlib.designs.design import Design, Pool, checked_request
-from bqlib.embeddings import Embedding
+from bqlib.embeddings.embedding import Embedding, points_of
 from bqlib.kernels import Kernel
 from bqlib.targets import Target
 from bqlib.weights import PrefixWeights
@@ -92,7 +91,7 @@ def line_search(embedding: Embedding, points: ArrayLike) -> PrefixWeights:
     The first point has weight one. With each new point all weights shrink by 1 - s and the point
     gets s, where s in [0, 1] minimises the MMD. O(n^2) time and memory.
     """
-    points = checked_points(points, embedding.target.dim)
+    points = points_of(embedding, points)
     n = len(points)
     gram, mean = embedding.kernel(points, points), embedding.kernel_mean(points)
     path = _Path(n)

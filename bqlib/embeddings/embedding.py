@@ -164,6 +164,16 @@ def embed(kernel: Kernel, target: Target) -> Embedding:
     return embedding
 
 
+def points_of(embedding: Embedding, points: ArrayLike) -> Array:
+    """Points that are said to belong to an embedding, as a float array (n, d), both checked."""
+    if not isinstance(embedding, Embedding):
+        raise TypeError(
+            f"the embedding is of type {type(embedding).__name__}; it must be a bqlib.Embedding, "
+            "as embed(kernel, target) and the field `embedding` of a design are"
+        )
+    return checked_points(points, embedding.target.dim)
+
+
 def embed_by_blocks(kernel: Any, target: Product | Uniform) -> Embedding:
     """Embedding of a kernel that factorises over the independent blocks of its target."""
     parts = [(own, embed(kernel.block(own), block)) for own, block in blocks_of(target)]
