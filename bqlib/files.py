@@ -53,7 +53,12 @@ def replacing(path):
         yield new
         if path.is_dir():  # which no rename replaces
             os.rename(path, old)
-        os.replace(new, path)
+        try:
+            os.replace(new, path)
+        except BaseException:
+            if old.exists():
+                os.rename(old, path)
+            raise
     finally:
         for left in (new, old):
             if left.is_dir():

@@ -43,3 +43,10 @@ def test_what_is_finished_takes_the_place_of_what_was_there(tmp_path, folder):
         write("third", fail=True)
     assert (path / "inside" if folder else path).read_text() == "second"
     assert os.listdir(path.parent) == ["store"]
+
+
+def test_where_nothing_was_written_the_old_folder_stays(tmp_path):
+    (tmp_path / "store" / "inside").mkdir(parents=True)
+    with pytest.raises(FileNotFoundError), replacing(tmp_path / "store"):
+        pass
+    assert os.listdir(tmp_path) == ["store"] and os.listdir(tmp_path / "store") == ["inside"]
