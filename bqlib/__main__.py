@@ -6,6 +6,7 @@ import json
 import os
 import re
 import sys
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -18,7 +19,7 @@ EXIT_CODES = """\
 exit codes:
   0  done, and all is well
   1  bad news: a sweep with errors, damaged results, an expectation that is not met
-  2  no answer: a wrong command line, or a file that is not there or cannot be read"""
+  2  no answer: a wrong command line, or a file that is not there or cannot be read or written"""
 
 
 class BadNewsError(Exception):
@@ -33,6 +34,7 @@ COMMANDS = {}
 SWEEP = ("sweep", {"help": "the YAML file"})
 SHELF = ("--shelf", {"help": "folder of named targets (default: targets/ beside the sweep)"})
 RESULTS = ("results", {"help": "the experiment's folder, such as results/quick"})
+SUFFIXES = (".csv", ".parquet", ".nc")  # of exports
 AS_JSON = ("--json", {"action": "store_true", "dest": "as_json", "help": "print JSON"})
 
 
@@ -48,23 +50,55 @@ def command(*arguments):
 
 def main(arguments=None):
     """Run one command; return its exit code."""
+    _open_outputs()
+    try:
+        try:
+            return _answer(arguments)
+        finally:  # also where the parser has ended it, as --help does
+            sys.stdout.flush()
+            sys.stderr.flush()
+    except BrokenPipeError:  # the reader has seen enough, as `head` has
+        return CLOSED_PIPE
+    except OSError as error:  # without the name of a file it is that of the output
+        with suppress(OSError):
+            why = error.strerror or error
+            print(f"bqlib: {error.filename or 'the answer'}: {why}", file=sys.stderr)
+        return NO_ANSWER
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    finally:
+        _drop_what_cannot_be_written()
+
+
+def _answer(arguments):
     chosen = vars(_parser().parse_args(arguments))
     run = chosen.pop("run")
     try:
-        code = run(**chosen) or 0
-        sys.stdout.flush()
+        return run(**chosen) or 0
     except BadNewsError as error:
         print(error, file=sys.stderr)
         return BAD_NEWS
     except NoAnswerError as error:
         print(f"bqlib: {error}", file=sys.stderr)
         return NO_ANSWER
-    except BrokenPipeError:  # the reader has seen enough, as `head` has
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at exit
-        return CLOSED_PIPE
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    return code
+
+
+def _open_outputs():
+    """Let output be written whatever letters it has, and be lost where the user closed it."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _drop_what_cannot_be_written():
+    """Or Python's own flush at exit would complain of it."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _parser():
@@ -112,8 +146,44 @@ def _load(sweep, shelf):
         raise BadNewsError(error) from error
 
 
+@contextmanager
+def _reading(what, *results):
+    """Around what reads results: tells what it raises where they are damaged.
+
+    Any byte may be another, and then what reads it may raise anything.
+    """
+    from bqlib.merge import MergeError
+    from bqlib.schema import SchemaError
+
+    try:
+        yield
+    except (SchemaError, MergeError, ImportError) as error:  # these say what to do
+        raise NoAnswerError(error) from None
+    except OSError as error:
+        if error.errno is not None:  # of the system, which main tells
+            raise
+        raise NoAnswerError(error) from None
+    except Exception as error:
+        checks = " or ".join(f"bqlib check {path}" for path in results)
+        why = " ".join(str(error).split())
+        raise NoAnswerError(
+            f"{what} cannot be read ({type(error).__name__}: {why:.200}); to be told what is "
+            f"damaged: {checks}"
+        ) from error
+
+
 def _print_json(content):
-    print(json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False))
+    print(_json(content))
+
+
+def _json(content):
+    # Elsewhere escapes would be those of Python, which JSON has not.
+    utf8 = (sys.stdout.encoding or "").lower() in ("utf-8", "utf8")
+    return json.dumps(content, indent=1, ensure_ascii=not utf8, allow_nan=False)
+
+
+def _counted(count, noun):
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 @command(SWEEP, SHELF, AS_JSON)
@@ -167,7 +237,13 @@ def _plan(sweep, shelf, workers, as_json):
     from bqlib.plan import as_text, plan
 
     experiment = _load(sweep, shelf)
-    rows = plan(experiment, Path("results", experiment.name))
+    try:
+        rows = plan(experiment, Path("results", experiment.name))
+    except MemoryError:
+        raise NoAnswerError(
+            f"{sweep}: even a small part of a trial takes more memory than this machine has: ask "
+            "for fewer points, candidates or functions"
+        ) from None
     if as_json:
         _print_json([asdict(row) for row in rows])
     else:
@@ -198,7 +274,8 @@ def _jobscript(site):
     from bqlib.cluster import ClusterError, job_script, read_site
 
     if not Path(site).is_file():
-        raise NoAnswerError(f"{site}: no such file; name a site file, as in profiles/cluster")
+        what = "a folder" if Path(site).is_dir() else "no such file"
+        raise NoAnswerError(f"{site}: {what}; name a site file, as in profiles/cluster")
     try:
         print(job_script(read_site(site), "results/NAME").strip())
     except ClusterError as error:
@@ -221,17 +298,12 @@ def _show(path, shelf, as_json):
         return _show_sweep(path, shelf, as_json)
     if not Path(path).exists():
         raise NoAnswerError(_no_results(path))
-    from bqlib.schema import SchemaError
     from bqlib.summary import as_text, summary
 
-    try:
+    with _reading(path, path):
         about = summary(path)
-    except (FileNotFoundError, SchemaError) as error:
-        raise NoAnswerError(error) from None
-    if as_json:
-        _print_json(about)
-    else:
-        print(as_text(about), end="")
+        text = _json(about) + "\n" if as_json else as_text(about)
+    print(text, end="")
     return BAD_NEWS if about["trials"]["failed"] or about["trials"]["missing"] else 0
 
 
@@ -261,6 +333,12 @@ def _no_results(path):
     return what + (f"; results here: {', '.join(found)}" if found else "")
 
 
+def _are_results(path):
+    from bqlib.integrity import MANIFEST, PARTS
+
+    return any(Path(path, part).exists() for part in (*PARTS, MANIFEST))
+
+
 @command(("path", {"help": "a folder of results, or one store"}), AS_JSON)
 def _check(path, as_json):
     """Check that results are as their run wrote them.
@@ -283,20 +361,24 @@ def _check(path, as_json):
     if as_json:
         _print_json(asdict(checked))
         return BAD_NEWS if checked.faults else 0
+    folder = Path(path)
+    if Path(path, "zarr.json").exists():  # one store, which is in a folder of results, or alone
+        folder = Path(path).parent
     for fault in checked.faults:
-        print(f"{Path(path, fault.path)}: {fault.what}")
+        print(f"{folder / fault.path}: {fault.what}")
     how = f"compared with {MANIFEST}" if checked.recorded else f"there is no {MANIFEST} yet"
     print(
-        f"{path}: {checked.files} files, {checked.bytes / 1e6:.1f} MB ({how}): "
-        + (f"{len(checked.faults)} faults" if checked.faults else "all as written")
+        f"{path}: {_counted(checked.files, 'file')}, {checked.bytes / 1e6:.1f} MB ({how}): "
+        + (_counted(len(checked.faults), "fault") if checked.faults else "all as written")
     )
     if checked.unused:
         print(
             f"{len(checked.unused)} pieces are not in the curves, as the sweep asks for others; "
             f"they can be deleted: {', '.join(checked.unused)}"
         )
-    if any(not fault.foreign for fault in checked.faults):
-        print(f"to have them made anew: bqlib retry --damaged {path}, then run the sweep again")
+    folder = folder.parent if folder.name == "studies" else folder
+    if any(not fault.foreign for fault in checked.faults) and _are_results(folder):
+        print(f"to have them made anew: bqlib retry --damaged {folder}, then run the sweep again")
     if any(fault.foreign for fault in checked.faults):
         print("to read what another schema version wrote: use the bqlib that wrote it")
     return BAD_NEWS if checked.faults else 0
@@ -324,11 +406,10 @@ def _retry(results, damaged, sweep, shelf):
       bqlib retry --damaged results/quick
       bqlib retry --sweep config/quick.yaml results/quick
     """
-    from bqlib.integrity import check, delete, outdated
+    from bqlib.integrity import all_failed, check, delete, outdated
     from bqlib.run import RunError, lock
-    from bqlib.timings import all_failed
 
-    if not Path(results, "pieces").is_dir():
+    if not _are_results(results):
         raise NoAnswerError(_no_results(results))
     experiment = _load(sweep, shelf) if sweep else None
     try:
@@ -346,13 +427,15 @@ def _retry(results, damaged, sweep, shelf):
             for fault in faults:
                 print(f"{fault.path}: {fault.what}")
         if experiment:
-            others = outdated(results, experiment)
+            with _reading(results, results):
+                others = outdated(results, experiment)
             paths += others
             for path in others:
                 print(f"{path}: of another sweep or other code")
-        delete(results, paths)
-    files = f"{len(set(paths))} files deleted; the next run makes them anew"
-    print(f"{len(failed)} failed trials; {files if paths else 'nothing to delete'}")
+        deleted = delete(results, paths)
+    files = f"{_counted(deleted, 'file')} deleted; the next run makes them anew"
+    failures = _counted(len(failed), "failed trial")
+    print(f"{failures}; {files if deleted else 'nothing to delete'}")
     return 0
 
 
@@ -366,28 +449,40 @@ def _retry(results, damaged, sweep, shelf):
 def _targets(shelf, as_json):
     """List the targets that a sweep may call by name.
 
+    The exit code is 1 if a file among them is none.
+
     examples:
       bqlib targets
       bqlib targets --json
     """
-    from bqlib.experiment import build_target
+    from bqlib.plugins import without_folder
+    from bqlib.sweepfile import read_target
     from bqlib.text import aligned
 
     files = sorted(Path(shelf).glob("*.json"))
     if not files:
         raise NoAnswerError(f"{shelf}: no targets are there; name their folder with --shelf")
-    rows = []
+    rows, bad = [], []
     for file in files:
-        content = json.loads(file.read_text(encoding="utf-8"))
-        about = {key: content.get(key, "") for key in ("about", "source")}
-        dim = build_target(content).dim
-        rows.append({"name": file.stem, "family": content["family"], "dim": dim} | about)
+        try:
+            content, target = read_target(file)
+        except ValueError as error:
+            bad.append(str(error))
+            continue
+        family, about = without_folder(content["family"]), ("about", "source")
+        rows.append(
+            {"name": file.stem, "family": family, "dim": target.dim}
+            | {key: content.get(key, "") for key in about}
+        )
     if as_json:
         _print_json(rows)
-        return 0
-    print(aligned([{key: row[key] for key in ("name", "family", "dim")} for row in rows], ["dim"]))
-    for row in rows:
-        print(f"\n{row['name']}: {row['about']}\n  source: {row['source'] or 'not told'}")
+    elif rows:
+        columns = ("name", "family", "dim")
+        print(aligned([{key: row[key] for key in columns} for row in rows], ["dim"]))
+        for row in rows:
+            print(f"\n{row['name']}: {row['about']}\n  source: {row['source'] or 'not told'}")
+    if bad:
+        raise BadNewsError("\n".join(bad))
     return 0
 
 
@@ -427,7 +522,7 @@ def _cost(function):
 
 @command(
     ("results", {"nargs": "+", "help": "folders of results; several are merged"}),
-    ("file", {"help": "the file to write: .csv, .parquet or .nc"}),
+    ("file", {"help": f"the file to write, which ends in {', '.join(SUFFIXES)}"}),
     ("--points", {"action": "store_true", "help": "also the points and their weights"}),
 )
 def _export(results, file, points):
@@ -439,17 +534,17 @@ def _export(results, file, points):
     examples:
       bqlib export results/quick quick.csv
       bqlib export --points results/quick quick.parquet
-      bqlib export results/quick results/matching both.nc
+      bqlib export results/monday results/tuesday both.nc
     """
     from bqlib import export, open_results
 
     for path in results:
         if not Path(path).exists():
             raise NoAnswerError(_no_results(path))
-    try:
+    if Path(file).suffix.lower() not in SUFFIXES:
+        raise NoAnswerError(f"{file}: must end in {', '.join(SUFFIXES)}")
+    with _reading(" or ".join(results), *results):
         rows, missing = export(open_results(results), file, points=points)
-    except (ImportError, OSError, ValueError) as error:
-        raise NoAnswerError(error) from None
     left_out = f"; {missing} missing trials left out" if missing else ""
     print(f"{file}: {rows} rows{left_out}")
 
@@ -468,15 +563,20 @@ def _claims(results, as_json):
 
     if not Path(results).exists():
         raise NoAnswerError(_no_results(results))
-    try:
-        text = Path(results, "claims.json").read_text(encoding="utf-8")
-    except OSError:
+    path = Path(results, "claims.json")
+    if not path.exists():
         raise NoAnswerError(
             f"there are no claims in {results}: name the folder of a sweep with the paper's "
             "settings and its studies, such as results/paper, after it has run"
-        ) from None
-    claims, expectations, _ = read(text)
-    print(text if as_json else as_text(claims, expectations), end="")
+        )
+    with _reading(path, results):
+        written = path.read_text(encoding="utf-8")
+        claims, expectations, _ = read(written)
+        text = as_text(claims, expectations)
+    if as_json:
+        _print_json(json.loads(written))
+    else:
+        print(text, end="")
     return BAD_NEWS if any(expectation.met is False for expectation in expectations) else 0
 
 

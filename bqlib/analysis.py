@@ -8,6 +8,7 @@ import xarray as xr
 
 from bqlib import published
 from bqlib import rates as numerics
+from bqlib.checks import checked_number
 from bqlib.comparison import on_all_dims
 from bqlib.embeddings import embed
 from bqlib.experiment import build_integrand, build_kernel, build_rule, build_target
@@ -300,7 +301,9 @@ def _fit(curves, first, last):
     starts = _octaves(first, last)
     if starts is None:
         return result | {"faster": "untested"}
-    slopes = numerics.local_slopes(curves)[:, starts - 1].T
+    n = np.arange(1, curves.shape[1] + 1)
+    inside = np.where((first <= n) & (n <= last), curves, np.nan)  # elsewhere it may be zero
+    slopes = numerics.local_slopes(inside)[:, starts - 1].T
     intervals = [numerics.mean_interval(s) for s in slopes]
     names = ("local_slope", "local_slope_low", "local_slope_high")
     result |= zip(names, np.transpose(intervals), strict=True)
@@ -335,6 +338,10 @@ def _say(curves, status, first, last):
     short = int(np.isnan(curves[:, first - 1 : last]).any(axis=1).sum())
     if short:
         return [*reasons, f"{short} of {ran} curves end before n = {last}"], False
+    window = curves[:, first - 1 : last]
+    flat = int(((window <= 0) | np.isinf(window)).any(axis=1).sum())
+    if flat:  # a fit takes logarithms
+        return [*reasons, f"{flat} of {ran} curves are zero or infinite at some n"], False
     if ran < numerics.FEWEST_SEEDS:
         reasons.append(
             f"no interval and no verdict: they need {numerics.FEWEST_SEEDS} seeds, there are {ran}"
@@ -344,19 +351,26 @@ def _say(curves, status, first, last):
 
 def _checked(default, windows):
     windows = default if windows is None else windows
+    windows = list(windows) if np.iterable(windows) else [windows]
     wrong = [
-        str(list(window))
+        str(list(window) if np.iterable(window) and not isinstance(window, str) else window)
         for window in windows
-        if len(window) != 2
-        or any(bound != int(bound) for bound in window)
-        or not 1 <= window[0] < window[1]
+        if not _is_window(window)
     ]
     if wrong:
         raise ValueError(
             f"these windows are not [first, last] with integers 1 <= first < last: "
-            f"{', '.join(wrong)}"
+            f"{', '.join(wrong)}; give a list of windows, such as [(20, 200)]"
         )
     return [(int(first), int(last)) for first, last in windows]
+
+
+def _is_window(window):
+    try:
+        first, last = (checked_number(bound, "bound") for bound in window)
+    except (TypeError, ValueError):
+        return False
+    return first.is_integer() and last.is_integer() and 1 <= first < last
 
 
 def _empty(dataset, windows):

@@ -185,7 +185,7 @@ def _bytes(text):
 
     try:
         return parse_bytes(text)
-    except ValueError:
+    except (ValueError, OverflowError):  # of 1e400GiB
         return None
 
 

@@ -6,8 +6,9 @@ import numpy as np
 import xarray as xr
 
 from bqlib import rates as numerics
-from bqlib.schema import FAILED, OK, SWEEP_DIMS, TRIAL_DIMS
-from bqlib.timings import read_timing, timed_pieces
+from bqlib.integrity import timings_used
+from bqlib.schema import FAILED, OK, SWEEP_DIMS, TRIAL_DIMS, tables
+from bqlib.timings import read_timing
 
 NOT_REACHED, ENDS, NO_FIT = "not reached", "ends early", "no fit"
 MODEL_WORDS = {
@@ -32,6 +33,18 @@ def on_all_dims(dataset, names):
             "gave, or a selection of it by sel, isel or squeeze"
         )
     part = dataset[list(names)]
+    _, variables = tables(errors=True)
+    curves = [name for name in names if name in variables and "n" in variables[name].dims]
+    if any("n" not in part[name].dims for name in curves):
+        raise ValueError(
+            "the dataset has one n and no curves: select n in what comes out, or by n=slice(1, ...)"
+        )
+    empty = [dim for dim, size in part.sizes.items() if size == 0]
+    if empty:
+        raise ValueError(
+            f"the dataset has no label left of {', '.join(empty)}: select at least one of each "
+            "dimension"
+        )
     if "n" in part.dims and not np.array_equal(part["n"], np.arange(1, part.sizes["n"] + 1)):
         raise ValueError(
             "the dataset has not every n from 1 on, without which no n of a curve can be told: "
@@ -171,7 +184,7 @@ def trial_seconds(dataset, results):
     }
     seconds = np.full([len(labels) for labels in values.values()], np.nan)
     for folder in reversed(folders):  # the first has the last word
-        for piece in timed_pieces(folder):
+        for piece in timings_used(folder):
             labels = Path(piece).parent.parts
             cell = [places[dim].get(x) for dim, x in zip(SWEEP_DIMS, labels, strict=True)]
             if None in cell:

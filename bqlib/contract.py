@@ -43,6 +43,10 @@ class _Wrong(Exception):
     """What a check has to say."""
 
 
+# What the code under test may raise; of Ctrl-C it is not the code that is wrong.
+_ANYTHING = (Exception, SystemExit)
+
+
 def check(kind, function, parameters):
     """Check a target, kernel, design, weight rule or integrand.
 
@@ -65,7 +69,7 @@ def check(kind, function, parameters):
             found = test(*arguments)
         except _Wrong as wrong:
             findings.append(Finding(False, f"{text}: {wrong}"))
-        except Exception as error:  # whatever the code under test raises
+        except _ANYTHING as error:
             findings.append(Finding(False, f"{text}: {plugins.told(error)}"))
         else:
             note = f" ({found})" if isinstance(found, str) and found else ""
@@ -73,7 +77,10 @@ def check(kind, function, parameters):
             return found
         return None
 
-    _CHECKS[kind](expect, function, parameters)
+    try:
+        _CHECKS[kind](expect, function, parameters)
+    except _ANYTHING as error:
+        findings.append(Finding(False, f"it can be checked to the end: {plugins.told(error)}"))
     return findings
 
 
@@ -149,14 +156,15 @@ def _check_target(expect, family, parameters):
     target = expect("it is made from its parameters", lambda: family(**parameters))
     if target is None:
         return
-    dim = getattr(target, "dim", None)
 
     def has_dim():
+        dim = getattr(target, "dim", None)
         _require(isinstance(dim, int) and dim >= 1, f"dim is {dim!r}; it must be a whole number")
         return f"dimension {dim}"
 
     if expect("dim is the dimension of its points", has_dim) is None:
         return
+    dim = target.dim
     if _has(target, "sample"):
         points = expect("sample(n, rng) has shape (n, d)", _drawn, target, 7)
         if points is None:
@@ -253,7 +261,7 @@ def _check_embedding(expect, kernel, target):
         refusal = f"refused: {error}"
         expect(name, lambda: refusal)
         return False
-    except Exception:
+    except _ANYTHING:
         expect(name, embeddings.embed, kernel, target)
         return True
     draws = _sampled(target) if _has(target, "sample") else None
@@ -518,7 +526,7 @@ def _check_integrand(expect, function, parameters):
         except TypeError as error:
             tried.append(plugins.told(error))
             continue
-        except Exception:
+        except _ANYTHING:
             pass  # said by the first check
         _check_integrand_under(expect, partial(function, embedding, **parameters), embedding)
     if len(tried) == len(under):

@@ -169,8 +169,8 @@ def spectral_mmd2(embedding: Embedding, points: ArrayLike, weights: ArrayLike) -
     means: Array = solve_triangular(factor, target.means.T, lower=True).T
     covariances = np.linalg.solve(factor, np.linalg.solve(factor, target.covariances).mT)
     spread = np.sqrt(np.einsum("jii->ji", covariances))
-    lower = np.minimum(x.min(axis=0), (means - 10 * spread).min(axis=0))
-    upper = np.maximum(x.max(axis=0), (means + 10 * spread).max(axis=0))
+    lower = np.minimum(x.min(axis=0, initial=np.inf), (means - 10 * spread).min(axis=0))
+    upper = np.maximum(x.max(axis=0, initial=-np.inf), (means + 10 * spread).max(axis=0))
     x, means = x - (lower + upper) / 2, means - (lower + upper) / 2
     reach = 14.0  # of a standard normal, and of its transform: exp(-reach^2 / 2) = 3e-43
     steps = 2 * np.pi / (upper - lower + reach)

@@ -40,7 +40,9 @@ def export(dataset, path, points=False):
     Raises
     ------
     ValueError
-        If the suffix is another one, or the dataset has lost a dimension.
+        If the suffix is another one, or the dataset has lost a dimension, or has no labels of one.
+    IsADirectoryError
+        If the path is a folder.
     ImportError
         If a library for the file is not installed.
 
@@ -71,6 +73,11 @@ def export(dataset, path, points=False):
         )
     if not points:
         dataset = dataset.drop_vars([name for name in POINTS if name in dataset])
+    empty = [dim for dim, size in dataset.sizes.items() if not size]
+    if empty:
+        raise ValueError(f"there is nothing to export: the dataset has no {', '.join(empty)}")
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder: name a file to write")
     with replacing(path) as temporary:
         rows = writers[suffix](dataset, temporary)
     missing = int((dataset["status"] == MISSING).sum())

@@ -9,12 +9,13 @@ import itertools
 import json
 import re
 import zipfile
-from dataclasses import dataclass
+import zlib
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bqlib.files import write_atomically
 from bqlib.schema import SCHEMA_VERSION, SWEEP_DIMS, versions
-from bqlib.timings import PIECE, piece_of, timed_pieces, timing_of
+from bqlib.timings import PIECE, digest_of, failed_trials, piece_of, timed_pieces, timing_of
 
 MANIFEST = "manifest-sha256.txt"
 PROVENANCE = "provenance.json"
@@ -133,18 +134,31 @@ def check(results):
     Reads every file once, in blocks, at about the speed of sha256. Stores without a record are read
     chunk by chunk.
     """
-    results = Path(results)
-    if (results / "zarr.json").exists():
-        return _check_store(results)
+    results, below = Path(results), ""
     if not any((results / part).exists() for part in (*PARTS, MANIFEST)):
-        raise FileNotFoundError(f"no results at {results}: name a folder results/<experiment>")
-    pieces, faults = _recorded_pieces(results)
+        if not (results / "zarr.json").exists():
+            raise FileNotFoundError(f"no results at {results}: name a folder results/<experiment>")
+        if not (results.parent / MANIFEST).exists():
+            return _check_store(results)
+        results, below = results.parent, f"{results.name}/"
+    checked = _check_folder(results, below)
+    faults = [fault for fault in checked.faults if fault.path.startswith((below, MANIFEST))]
+    return replace(checked, faults=tuple(faults))
+
+
+def _check_folder(results, below):
+    """What :func:`check` finds; of the files, only those whose paths start with `below`."""
+    pieces, faults = ({}, []) if below else _recorded_pieces(results)
     manifest, manifest_faults = _read_manifest(results)
     faults += manifest_faults
+    there = {path for path in _made(results) if path.startswith(below)}
+    beyond = [path for path in there if manifest and path > max(manifest)]
+    if len(beyond) > 1 and not there - manifest.keys() - set(beyond):
+        manifest, faults = {}, [*faults, Fault(MANIFEST, "is cut short")]
+    manifest = {path: digest for path, digest in manifest.items() if path.startswith(below)}
     recorded = bool(manifest)
     sums = pieces | manifest
     owners = {digest: path for path, digest in sums.items()}
-    there = set(_made(results))
     missing = (manifest or pieces).keys() - there
     faults += [Fault(path, "is missing") for path in missing]
     size = 0
@@ -171,23 +185,38 @@ def check(results):
         faults += [fault for store in _stores(there) for fault in _faults_of_store(results, store)]
     faults += _foreign_schema(results)
     faults = sorted(set(faults), key=lambda fault: fault.path)
-    return Checked(len(there), size, recorded, tuple(faults), _unused(results, there))
+    used, made = pieces_used(results), {path for path in there if _is_piece(path)}
+    unused = sorted(path for path in made if used is not None and _piece(path) not in used)
+    return Checked(len(there), size, recorded, tuple(faults), tuple(unused))
 
 
-def _unused(results, there):
-    """Those of the pieces that the curves are not made of."""
+def pieces_used(results):
+    """Names of the pieces that the curves ask for; None where there are no curves to tell it.
+
+    Others may be there as well: of other cells or, since seeds came to a block that was not full,
+    of other blocks.
+    """
     from bqlib.experiment import Algorithm, Experiment, piece_name  # loads numerics
 
     try:
-        config = json.loads(_attributes(results / "curves.zarr")["config"])
+        config = json.loads(_attributes(Path(results, "curves.zarr"))["config"])
         algorithms = [Algorithm(**algorithm) for algorithm in config["algorithms"]]
         sweep = Experiment(**config | {"algorithms": algorithms})
     except (OSError, ValueError, KeyError, TypeError):  # damage, which is told as such
-        return ()
-    asked = {
-        f"pieces/{piece_name(cell, block)}" for cell in sweep.cells() for block in sweep.blocks()
-    }
-    return tuple(sorted(path for path in there - asked if _is_piece(path)))
+        return None
+    return {piece_name(cell, block) for cell in sweep.cells() for block in sweep.blocks()}
+
+
+def timings_used(results):
+    """Names of the pieces in use that have a file of timings, in their order."""
+    used = pieces_used(results)
+    return [piece for piece in timed_pieces(results) if used is None or piece in used]
+
+
+def all_failed(results):
+    """(piece, seed, reason) of each failed trial of the pieces in use that are there."""
+    there = (piece for piece in timings_used(results) if Path(results, "pieces", piece).exists())
+    return failed_trials(results, there)
 
 
 def _made(results):
@@ -210,8 +239,12 @@ def _is_piece(path):
     return path.startswith("pieces/") and path.endswith(PIECE)
 
 
-def _timing_of(piece):
-    return "timings/" + timing_of(piece.removeprefix("pieces/"))
+def _piece(path):
+    return path.removeprefix("pieces/")
+
+
+def _timing_of(path):
+    return "timings/" + timing_of(_piece(path))
 
 
 def _recorded_pieces(results):
@@ -222,7 +255,7 @@ def _recorded_pieces(results):
         try:
             record = json.loads((results / path).read_bytes())
             recorded = record.get("sha256")
-            dict(record["seconds"])
+            [float(seconds) for seconds in record["seconds"].values() if seconds is not None]
         except (ValueError, AttributeError, KeyError, TypeError):
             faults.append(Fault(path, "is damaged"))
             continue
@@ -236,7 +269,9 @@ def _read_manifest(results):
     try:
         lines = (results / MANIFEST).read_bytes().decode(errors="replace").split("\n")
     except FileNotFoundError:
-        return {}, []
+        if not (results / PROVENANCE).exists():  # which is written with it
+            return {}, []
+        return {}, [Fault(MANIFEST, "is missing: run the sweep again to have it made anew")]
     sums = {}
     for line in lines[:-1]:
         found = _LINE.fullmatch(line)
@@ -260,15 +295,19 @@ def _damage(results, path, owner):
 
 def _fault_of_piece(results, path):
     """What is wrong with a piece, by what it says itself; None where that is nothing."""
+    from bqlib.store import seeds_of_piece  # loads numerics
+
     try:
         with zipfile.ZipFile(results / path) as archive:
             damaged = archive.testzip()
             if damaged is not None:
                 return f"is damaged at {damaged}"
-            attributes = json.loads(archive.read("zarr.json"))["attributes"]
+            head = json.loads(archive.read("zarr.json"))
+            attributes = head["attributes"]
+            seeds = seeds_of_piece({name: archive.read(name) for name in archive.namelist()}, head)
     except zipfile.BadZipFile:
         return "is cut short or damaged: the end of the zip file is missing"
-    except (KeyError, ValueError, OSError, NotImplementedError, RuntimeError) as error:
+    except (KeyError, ValueError, OSError, RuntimeError, zlib.error) as error:
         return f"is damaged: {error}"
     version = attributes.get("schema_version")
     if version != SCHEMA_VERSION:
@@ -277,6 +316,9 @@ def _fault_of_piece(results, path):
     cell = "/".join(f"{label:.12g}" if isinstance(label, float) else str(label) for label in labels)
     if path.split("/")[1:-1] != cell.split("/"):
         return f"holds a piece of {cell}"
+    block = f"seeds-{seeds[0]}-{seeds[-1]}"
+    if not path.endswith(f"/{block}{PIECE}"):
+        return f"holds {block} of its cell"
     return None
 
 
@@ -367,10 +409,10 @@ def outdated(results, experiment):
     for cell in experiment.cells():
         digest = experiment.spec(cell).digest
         for block in experiment.blocks():
-            piece = "pieces/" + piece_name(cell, block)
-            recorded = _record(results / _timing_of(piece)).get("digest", digest)
-            if recorded != digest and (results / piece).exists():
-                paths.append(piece)
+            piece = piece_name(cell, block)
+            made = (results / "pieces" / piece).exists()
+            if made and digest_of(results, piece) not in (digest, None):
+                paths.append(f"pieces/{piece}")
     for name in experiment.studies:
         attributes = _record(results / f"studies/{name}.zarr/zarr.json").get("attributes", {})
         if attributes and attributes.get("digest") != experiment.study(name).digest:
@@ -392,13 +434,18 @@ def delete(results, paths):
     """Delete files of results so that the next run makes them anew.
 
     Of a store, the head goes; with a piece its timings and the head of the curves, and with
-    anything the manifest, or Snakemake would not miss them.
+    anything the manifest and the provenance, or Snakemake would not miss them.
 
     Parameters
     ----------
     results : path-like
     paths : iterable of str
         Below the results.
+
+    Returns
+    -------
+    int
+        How many files were there to delete.
     """
     results, gone = Path(results), set()
     for path in paths:
@@ -410,6 +457,8 @@ def delete(results, paths):
             gone.add(path[: path.index(".zarr/")] + ".zarr/zarr.json")
         else:
             gone.add(path)
-        gone.add(MANIFEST)
-    for path in gone:
-        (results / path).unlink(missing_ok=True)
+        gone |= {MANIFEST, PROVENANCE}
+    there = [path for path in gone if (results / path).exists()]
+    for path in there:
+        (results / path).unlink()
+    return len(there)

@@ -4,6 +4,7 @@ import hashlib
 import json
 import textwrap
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import xarray as xr
@@ -11,12 +12,14 @@ from xarray.backends import BackendArray
 from xarray.core import indexing
 
 from bqlib.experiment import science_of
+from bqlib.plugins import without_folder
 from bqlib.schema import FAILED, MISSING, OK, SWEEP_DIMS, TRIAL_DIMS, tables
 
 TOLERANCE = 1e-6  # of a trial's largest value: machines differ by rounding
 SORTED = ("lengthscale", "seed", "dim")  # other labels keep the order of the experiments
 MOST_SHOWN = 20  # cells with other values, in an error
 _PREFERENCE = {MISSING: 0, FAILED: 1, OK: 2}
+_OWNED = (TRIAL_DIMS, (*TRIAL_DIMS, "integrand"))  # what values are taken from one dataset for
 _FILL = {"f": np.nan, "i": MISSING}
 
 
@@ -39,14 +42,15 @@ def merge(datasets, places):
     xarray.Dataset
         Of the same form. A trial that no experiment has is NaN, with status missing. Of a trial
         that several have, one that succeeded is taken before one that failed, and otherwise that
-        of the first experiment. Values are read when they are used.
+        of the first experiment; its errors of an integrand, among the experiments with that
+        integrand. Values are read when they are used.
 
     Raises
     ------
     MergeError
-        If one label means different things in two experiments, their pools or their largest n
-        differ, or a trial succeeded in two with values that differ by more than 1e-6 of the
-        largest. All conflicts are named.
+        If one label means different things in two experiments, or plug-ins of two files that
+        differ or are not there, their pools or their largest n differ, or a trial succeeded in two
+        with values that differ by more than 1e-6 of the largest. All conflicts are named.
 
     Notes
     -----
@@ -63,13 +67,15 @@ def merge(datasets, places):
     errors = any("integrand" in dataset.dims for dataset in datasets)
     coordinates, variables = tables(errors)
     labels = {name: _union(name, datasets) for name in coordinates}
-    owner = _owners(datasets, labels)
+    owners = {dims: _owners(datasets, labels, dims) for dims in _OWNED if set(dims) <= set(labels)}
     joined = {}
     for name, variable in variables.items():
         dims = (*SWEEP_DIMS, *variable.dims)
         having = [(i, dataset) for i, dataset in enumerate(datasets) if name in dataset]
         parts = [(i, d[name].variable, _positions(d, labels, dims)) for i, d in having]
-        array = _Joined(parts, owner, tuple(len(labels[dim]) for dim in dims))
+        owned = max((own for own in owners if set(own) <= set(dims)), key=len)
+        axes = [dims.index(dim) for dim in owned]
+        array = _Joined(parts, owners[owned], axes, tuple(len(labels[dim]) for dim in dims))
         lazy = indexing.CopyOnWriteArray(indexing.LazilyIndexedArray(array))
         joined[name] = (dims, indexing.MemoryCachedArray(lazy), having[0][1][name].attrs)
     coords = {
@@ -87,12 +93,14 @@ class _Joined(BackendArray):
     parts : list of (int, Variable, list of ndarray)
         Number of a dataset, its variable, and where its labels lie along each axis of the grid.
     owner : ndarray of int
-        For each trial, over the leading axes, the number of the dataset it is taken from, or -1.
+        The number of the dataset that values are taken from, or -1.
+    axes : list of int
+        Those of the grid that `owner` runs over.
     shape : tuple of int
     """
 
-    def __init__(self, parts, owner, shape):
-        self.parts, self.owner, self.shape = parts, owner, shape
+    def __init__(self, parts, owner, axes, shape):
+        self.parts, self.owner, self.axes, self.shape = parts, owner, axes, shape
         self.dtype = parts[0][1].dtype
         self.fill = _FILL.get(self.dtype.kind, "")
 
@@ -103,12 +111,12 @@ class _Joined(BackendArray):
     def _read(self, key):
         wanted = [np.atleast_1d(np.arange(n)[k]) for n, k in zip(self.shape, key, strict=True)]
         values = np.full([len(w) for w in wanted], self.fill, dtype=self.dtype)
-        trials = wanted[: len(TRIAL_DIMS)]
-        owner = self.owner[np.ix_(*trials)]
+        owner = self.owner[np.ix_(*(wanted[axis] for axis in self.axes))]
+        others = [axis for axis in range(len(self.shape)) if axis not in self.axes]
         for number, variable, positions in self.parts:
             own = [_where(w, p, n) for w, p, n in zip(wanted, positions, self.shape, strict=True)]
             there = [index >= 0 for index in own]
-            taken = owner[np.ix_(*there[: len(TRIAL_DIMS)])] == number
+            taken = owner[np.ix_(*(there[axis] for axis in self.axes))] == number
             if not taken.any():
                 continue
             found = variable.isel(
@@ -118,8 +126,7 @@ class _Joined(BackendArray):
                 }
             ).values
             place = np.ix_(*there)
-            taken = taken.reshape(taken.shape + (1,) * (values.ndim - taken.ndim))
-            values[place] = np.where(taken, found, values[place])
+            values[place] = np.where(np.expand_dims(taken, others), found, values[place])
         scalars = tuple(0 if isinstance(k, int | np.integer) else slice(None) for k in key)
         return values[scalars]
 
@@ -151,18 +158,25 @@ def _positions(dataset, labels, dims):
     return [np.array([places[dim][v] for v in dataset[dim].values.tolist()]) for dim in dims]
 
 
-def _owners(datasets, labels):
-    """For each trial of the grid, which dataset to take it from; -1 where none has its labels."""
-    owner = np.full([len(labels[dim]) for dim in TRIAL_DIMS], -1, dtype=np.int16)
-    places = [np.ix_(*_positions(dataset, labels, TRIAL_DIMS)) for dataset in datasets]
+def _owners(datasets, labels, dims):
+    """Which dataset to take each trial of the grid from; -1 where none has its labels.
+
+    `dims` are those of a trial, and may go on with "integrand": datasets without it own nothing.
+    """
+    owner = np.full([len(labels[dim]) for dim in dims], -1, dtype=np.int16)
+    places = {
+        number: np.ix_(*_positions(dataset, labels, dims))
+        for number, dataset in enumerate(datasets)
+        if set(dims) <= set(dataset.dims)
+    }
     count = np.zeros(owner.shape, dtype=np.int16)
-    for place in places:
+    for place in places.values():
         count[place] += 1
     best = np.full(owner.shape, -1, dtype=np.int8)
-    for number, (dataset, place) in enumerate(zip(datasets, places, strict=True)):
+    for number, place in places.items():
         preference = np.zeros(owner[place].shape, dtype=np.int8)
         if (count[place] > 1).any():
-            status = dataset["status"].transpose(*TRIAL_DIMS).values
+            status = datasets[number]["status"].transpose(*TRIAL_DIMS).values
             for value, rank in _PREFERENCE.items():
                 preference[status == value] = rank
         better = preference > best[place]
@@ -178,13 +192,22 @@ def _conflicts_of_science(configs, places):
         word = kind.removesuffix("s")
         first = {}
         for config, place in zip(configs, places, strict=True):
-            for label, content in _meanings(config, kind).items():
+            for label, content in _contents(config, kind).items():
                 known, where = first.setdefault(label, (content, place))
-                if known != content:
-                    ours, theirs = _difference(known, content)
+                meanings = _meaning(kind, known), _meaning(kind, content)
+                if meanings[0] != meanings[1]:
+                    ours, theirs = _difference(*meanings)
                     problems.append(
                         f'{word} "{label}" has {ours} in {where}, but {theirs} in {place}'
                     )
+                    continue
+                problems += [
+                    f'{word} "{label}" is {known[key]} in {where}, but {content[key]} in {place}: '
+                    "these files differ, or one is not there to be compared; put back the file "
+                    "that both ran, or open these apart"
+                    for key in _code_of(kind)
+                    if not _same_code(known[key], content[key])
+                ]
     for key, advice in (
         ("candidates", "a pool has no dimension of its own: open these apart"),
         ("n", "a curve that ends at a smaller n would look as if float64 had ended it"),
@@ -196,11 +219,37 @@ def _conflicts_of_science(configs, places):
     return problems
 
 
-def _meanings(config, kind):
-    """Label to what it stands for, equal where the science is."""
+def _contents(config, kind):
+    """Label to what the sweep says of it."""
     if kind == "algorithms":
         return {algorithm["name"]: algorithm for algorithm in config[kind]}
-    return {label: json.loads(science_of(content)) for label, content in config[kind].items()}
+    return config[kind]
+
+
+def _code_of(kind):
+    """Keys of a content that name code, which may be the place of a plug-in."""
+    return ("design", "weights") if kind == "algorithms" else ("family",)
+
+
+def _meaning(kind, content):
+    """What a content stands for, equal where the science is, up to the code of plug-ins."""
+    if kind == "algorithms":
+        return content | {key: without_folder(content[key]) for key in _code_of(kind)}
+    return json.loads(science_of(content))
+
+
+def _same_code(ours, theirs):
+    """Whether two names that are equal without their folder stand for one code.
+
+    Results do not hold the code of plug-ins: the files as they are now are all there is to go by.
+    """
+    if ours == theirs:
+        return True
+    try:
+        one, other = (Path(name.rpartition(":")[0]).read_bytes() for name in (ours, theirs))
+    except OSError:
+        return False
+    return one == other
 
 
 def _difference(ours, theirs):
@@ -239,7 +288,7 @@ def _conflicts_of_values(a, b, places):
 def _differ(ours, theirs):
     """Whether each trial of a variable has other values in another dataset."""
     x, y = (part.values.reshape(*part.shape[: len(TRIAL_DIMS)], -1) for part in (ours, theirs))
-    reach = TOLERANCE * np.nan_to_num(np.abs(x)).max(axis=-1, keepdims=True)
+    reach = TOLERANCE * np.nan_to_num(np.abs(x)).max(axis=-1, keepdims=True, initial=0.0)
     same = (np.abs(x - y) <= reach) | (np.isnan(x) & np.isnan(y))
     return ~same.all(axis=-1)
 

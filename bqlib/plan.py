@@ -10,7 +10,7 @@ import numpy as np
 from bqlib.experiment import piece_name
 from bqlib.studies.cost import peak_bytes
 from bqlib.text import aligned
-from bqlib.timings import read_timing
+from bqlib.timings import digest_of, read_timing
 
 PYTHON_BYTES = 200e6  # of a worker with its libraries, before it has work
 CALIBRATION_SECONDS = 0.2  # of the shortest run that is trusted
@@ -43,7 +43,8 @@ class Row:
     ----------
     target, kernel, algorithm : str
     done, failed, missing : int
-        Trials. Those that failed are done, too.
+        Trials. Those that failed are done, too; those that another sweep or other code made are
+        missing.
     cost : Cost or None
         Of one trial, where some are missing.
     """
@@ -85,9 +86,11 @@ def plan(experiment, results):
 def _row(experiment, results, target, kernel, algorithm, cells):
     seconds, failed, missing, unfinished = [], 0, 0, None
     for cell in cells:
+        digest = experiment.spec(cell).digest
         for first, last in experiment.blocks():
             name = piece_name(cell, (first, last))
-            if (results / "pieces" / name).exists():
+            made = (results / "pieces" / name).exists()
+            if made and digest_of(results, name) in (digest, None):
                 own_seconds, own_failed = read_timing(results, name)
                 seconds += own_seconds.values()
                 failed += len(own_failed)

@@ -79,7 +79,7 @@ def start(sweep, shelf, site, results):
         If another run works on the same results, or the process cannot start.
     """
     from bqlib.cluster import ClusterError, read_site
-    from bqlib.integrity import MANIFEST
+    from bqlib.integrity import MANIFEST, PROVENANCE
 
     try:
         own_work = read_site(site).system == "job"
@@ -89,8 +89,9 @@ def start(sweep, shelf, site, results):
     log = results / "logs" / "run.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     held = lock(results)
-    # It tells of what is there now, which this run will change.
-    (results / MANIFEST).unlink(missing_ok=True)
+    # They tell of what is there now, which this run will change.
+    for name in (MANIFEST, PROVENANCE):
+        (results / name).unlink(missing_ok=True)
     # A socket's path may have about 100 bytes, so it cannot lie among the results.
     folder = tempfile.mkdtemp(prefix="bqlib-")
     if own_work:

@@ -88,6 +88,15 @@ def check_schema(dataset, place):
     errors = any(name in dataset for name in (*ERROR_COORDINATES, *ERROR_VARIABLES))
     coordinates, variables = tables(errors)
     problems = [f"coordinate {name} is missing" for name in coordinates if name not in dataset]
+    if "config" not in dataset.attrs:
+        problems.append("attribute config is missing")
+    problems += [
+        f"coordinate {name} has a label more than once"
+        for name in coordinates
+        if name in dataset.indexes and dataset.indexes[name].has_duplicates
+    ]
+    if "n" in dataset and not np.array_equal(dataset["n"], np.arange(1, dataset["n"].size + 1)):
+        problems.append("coordinate n does not count from 1 on")
     for name, variable in variables.items():
         if name not in dataset:
             problems.append(f"variable {name} is missing")

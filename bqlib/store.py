@@ -11,6 +11,7 @@ import itertools
 import json
 import math
 import os
+import re
 import subprocess
 import warnings
 import zipfile
@@ -40,6 +41,7 @@ from bqlib.schema import (
 )
 
 CHUNK_BYTES = 8 * 2**20
+CHUNK = re.compile(r"c(\.\d+)*")  # name of a chunk's file
 ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 
 
@@ -259,7 +261,7 @@ def _curves_at(path):
 
 
 def _check_whole(store):
-    """Refuse curves that have lost files: Zarr would read NaN in their place, and say nothing."""
+    """Refuse a store that has lost files: Zarr would read NaN in their place, and say nothing."""
     head = json.loads((store / "zarr.json").read_bytes())
     lost = []
     for name, array in head["consolidated_metadata"]["metadata"].items():
@@ -268,13 +270,15 @@ def _check_whole(store):
         chunks = array["chunk_grid"]["configuration"]["chunk_shape"]
         wanted = math.prod(-(-n // c) for n, c in zip(array["shape"], chunks, strict=True))
         folder = store / name
-        there = sum(f.startswith("c") for f in os.listdir(folder)) if folder.is_dir() else 0
+        names = os.listdir(folder) if folder.is_dir() else []
+        there = sum(CHUNK.fullmatch(name) is not None for name in names)
         if there < wanted:
             lost.append(f"{wanted - there} of {name}")
     if lost:
+        results = store.parent.parent if store.parent.name == "studies" else store.parent
         raise FileNotFoundError(
             f"{store} has lost files: {', '.join(lost)}; to have it made anew: bqlib retry "
-            f"--damaged {store.parent}, then run the sweep again"
+            f"--damaged {results}, then run the sweep again"
         )
 
 
@@ -285,6 +289,7 @@ def open_dataset(path):
     path = Path(path)
     if path.name == "curves.zarr":
         return open_results(path)
+    _check_whole(path)
     return xr.open_zarr(path, chunks=None)
 
 
@@ -299,6 +304,9 @@ def _read_piece(path, spec, first, last, rows):
             return [f"{path}: schema version {version}, this bqlib reads {SCHEMA_VERSION}"]
         if digest != spec.digest:
             return [f"{path}: made by another sweep, or by another version of the code"]
+        seeds = seeds_of_piece(members, root)
+        if seeds != list(range(first, last + 1)):
+            return [f"{path}: holds seeds {seeds[0]} to {seeds[-1]} of its cell"]
         arrays = root["consolidated_metadata"]["metadata"]
         for name, row in rows.items():
             values = _decode(members, name, arrays[name])
@@ -311,6 +319,12 @@ def _read_piece(path, spec, first, last, rows):
     except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, OSError, RuntimeError) as error:
         return [f"{path}: cannot be read ({error})"]
     return []
+
+
+def seeds_of_piece(members, head):
+    """The seeds of a piece, from its files by name and the content of its zarr.json."""
+    seeds = _decode(members, "seed", head["consolidated_metadata"]["metadata"]["seed"])
+    return [int(seed) for seed in seeds]
 
 
 def _decode(members, name, metadata):

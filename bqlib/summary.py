@@ -11,10 +11,11 @@ from statistics import median
 import numpy as np
 
 from bqlib.analysis import rate_rows
+from bqlib.integrity import timings_used
 from bqlib.schema import FAILED, MISSING, OK, SWEEP_DIMS, versions
 from bqlib.store import open_dataset, open_results
 from bqlib.text import aligned, ranges
-from bqlib.timings import read_timing, timed_pieces
+from bqlib.timings import read_timing
 
 
 def summary(results):
@@ -137,7 +138,7 @@ def _medians(curves, labels, ran):
 def _seconds(results):
     """Rows of the seconds of trials, by their cell."""
     groups = defaultdict(list)
-    for piece in timed_pieces(results):
+    for piece in timings_used(results):
         *cell, _ = Path(piece).parts
         groups[*cell,] += read_timing(results, piece)[0].values()
     told = [len({cell[i] for cell in groups}) > 1 for i in range(len(SWEEP_DIMS))]
@@ -166,6 +167,8 @@ def _jobs(folder):
             groups[rule] += csv.DictReader(file, delimiter="\t")
     rows = []
     for rule, jobs in groups.items():
+        if not jobs:  # cut short by a run that was killed
+            continue
         seconds, memory = ([_number(job[key]) for job in jobs] for key in ("s", "max_rss"))
         rows.append(
             {

@@ -44,6 +44,7 @@ from bqlib.yamlfile import place
 
 # Snakemake plans all jobs at once, and a job holds all curves of its seeds.
 MOST_JOBS, MOST_SEEDS_PER_JOB = 1_000_000, 10_000
+MOST = 1_000_000_000  # of anything that is counted: far beyond what can run, and no trouble to plan
 
 
 def read(path, shelf=None):
@@ -194,7 +195,7 @@ class _Keys(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     # Keys that people put here, and what to say about them.
-    elsewhere: ClassVar[dict] = {}
+    model_elsewhere: ClassVar[dict] = {}
 
     @model_validator(mode="wrap")
     @classmethod
@@ -215,13 +216,15 @@ def _told(error):
 
 def _fail(*problems):
     """Raise all problems, each (location, message), as pydantic collects them."""
+    # What a plug-in raised, or the path of a file, may hold what is no UTF-8.
+    texts = [message.encode(errors="backslashreplace").decode() for _, message in problems]
     details = [
         InitErrorDetails(
-            type=PydanticCustomError("sweep", "{message}", {"message": message}),
+            type=PydanticCustomError("sweep", "{message}", {"message": text}),
             loc=loc,
             input=None,
         )
-        for loc, message in problems
+        for (loc, _), text in zip(problems, texts, strict=True)
     ]
     raise ValidationError.from_exception_data("sweep", details)
 
@@ -248,7 +251,7 @@ def _words(error, model):
         return f"missing: give {about}" if about else "missing, and it has no default"
     if kind == "extra_forbidden":
         key = error["loc"][-1]
-        return model.elsewhere.get(key) or _unknown("key", key, model.model_fields)
+        return model.model_elsewhere.get(key) or _unknown("key", key, model.model_fields)
     if kind == "too_short":
         return "must not be empty"
     return f"must be {_EXPECTED[kind]}, not {_shown(error['input'])}"
@@ -289,6 +292,8 @@ def _label(value):
 def _count(value):
     if value < 1:
         raise ValueError(f"must be at least 1, not {value}")
+    if value > MOST:
+        raise ValueError(f"must be at most {MOST}, not {value!r:.40}")
     return value
 
 
@@ -351,6 +356,8 @@ def _field_types(parameters):
     """
     fields = {}
     for name, parameter in parameters.items():
+        if name.startswith("model_") and hasattr(_Keys, name):  # pydantic's own
+            raise plugins.PluginError(f'no parameter can be called "{name}": rename it')
         kind, required = parameter.annotation, parameter.default is inspect.Parameter.empty
         if kind is inspect.Parameter.empty and not required:
             kind = type(parameter.default)
@@ -428,7 +435,7 @@ def _shape(value):
 
 
 class _KernelKeys(_Keys):
-    elsewhere: ClassVar[dict] = dict.fromkeys(
+    model_elsewhere: ClassVar[dict] = dict.fromkeys(
         ("lengthscale", "covariance"),
         'give length-scales in the key "lengthscales"; a "shape" here is multiplied by each',
     )
@@ -527,13 +534,22 @@ def _target(value, info: ValidationInfo):
             raise ValueError(_unknown("target", value, on_shelf, also))
     reading.new("targets", _label(path.stem))
     try:
-        content, target = _built_target(_read_json(path), path.parent)
-    except ValidationError as error:
-        _fail(*[((), f"{path}: {place(loc)}: {message}") for loc, message in _told(error)])
-    except _BadTargetError as error:
-        raise ValueError(f"{path}: {error}") from None
+        content, target = read_target(path)
+    except SweepError as error:
+        _fail(*[((), problem) for problem in error.problems])
     reading.targets[path.stem] = target
     return path.stem, content, target
+
+
+def read_target(path):
+    """(content, object) of a target file; a SweepError has all that is wrong with it."""
+    try:
+        return _built_target(_read_json(path), path.parent)
+    except ValidationError as error:
+        told = [f"{path}: {place(loc)}: {message}" for loc, message in _told(error)]
+        raise SweepError(*told) from None
+    except _BadTargetError as error:
+        raise SweepError(f"{path}: {error}") from None
 
 
 def _target_of_sweep(value, reading):
@@ -574,9 +590,10 @@ def _built_target(content, folder):
     content = keys.model_dump()
     try:
         target = build_target(content)
-    except Exception as error:  # a plug-in's may be any
+        dim = getattr(target, "dim", None)
+    except (Exception, SystemExit) as error:  # a plug-in's may be any
         raise _BadTargetError(plugins.told(error)) from None
-    if not isinstance(getattr(target, "dim", None), int) or target.dim < 1:
+    if not isinstance(dim, int) or dim < 1:
         raise _BadTargetError(f"{family.__name__} has no dim, a whole number from 1 on")
     content = _storable(content, keys.model_fields_set)
     return {k: v for k, v in content.items() if k not in FREE_TEXT or v}, target
@@ -590,15 +607,18 @@ def _read_json(path):
         return dict(pairs)
 
     try:
-        content = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=unique)
+        text = path.read_text(encoding="utf-8")
+        content = json.loads(text, object_pairs_hook=unique)
+        if "\\u" in text:  # may be half of a letter, which cannot be written again
+            json.dumps(content, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
-        raise ValueError(
+        raise SweepError(
             f"{path} is not JSON: line {error.lineno}, column {error.colno}: {error.msg}"
         ) from None
     except (OSError, ValueError, RecursionError) as error:
-        raise ValueError(f"{path} cannot be read: {error}") from None
+        raise SweepError(f"{path} cannot be read: {error}") from None
     if not isinstance(content, dict):
-        raise ValueError(f"{path} must hold one JSON object, not {_shown(content)}")
+        raise SweepError(f"{path} must hold one JSON object, not {_shown(content)}")
     return content
 
 
@@ -715,6 +735,9 @@ def _integrand(content, info: ValidationInfo):
     family, content = _family("integrand", content, reading.folder)
     keys = _function_keys("integrand", family).model_validate(content)
     parameters = keys.model_dump()
+    functions = parameters.get("functions")
+    if isinstance(functions, int) and functions > MOST:
+        _fail((("functions",), f"must be at most {MOST}, not {functions!r:.40}"))
     problems = {}  # the same may go wrong with every pair: it is told once
     for label, target in reading.small_targets():
         for kernel in info.data.get("kernels", {}).values():
@@ -750,8 +773,8 @@ def _study(name, info: ValidationInfo):
 
 def _at_key(content, message):
     """The message with its location: the key that it starts with, where it does."""
-    key = message.split()[0]
-    return (key,) if key in content else (), message
+    key = message.partition(" ")[0]
+    return (key,) if key in content else (), message or "an error without a message"
 
 
 def _tuples(value):

@@ -60,11 +60,19 @@ def read_timing(results, piece):
     """
     try:
         found = json.loads(Path(results, "timings", timing_of(piece)).read_bytes())
-        seconds = {int(seed): value for seed, value in found["seconds"].items()}
+        seconds = {int(seed): float(s) for seed, s in found["seconds"].items() if s is not None}
         failed = {int(seed): reason for seed, reason in found.get("failed", {}).items()}
     except (OSError, ValueError, KeyError, AttributeError, TypeError):
         return {}, {}
-    return {seed: value for seed, value in seconds.items() if value is not None}, failed
+    return seconds, failed
+
+
+def digest_of(results, piece):
+    """Digest of the spec that a piece was made for, None where its file of timings has none."""
+    try:
+        return json.loads(Path(results, "timings", timing_of(piece)).read_bytes())["digest"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def failed_trials(results, pieces):
@@ -74,10 +82,3 @@ def failed_trials(results, pieces):
         for piece in pieces
         for seed, reason in read_timing(results, piece)[1].items()
     ]
-
-
-def all_failed(results):
-    """(piece, seed, reason) of each failed trial of all pieces that are there."""
-    folder = Path(results, "pieces")
-    pieces = sorted(str(path.relative_to(folder)) for path in folder.rglob(f"*{PIECE}"))
-    return failed_trials(results, pieces)

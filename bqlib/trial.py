@@ -70,7 +70,8 @@ def trial(target, kernel, design, rule, candidates, n, seed, integrands=()):
     pool = candidates if candidates.fresh else candidates.draw(target, pool_rng)
     design_rng = pool_rng if candidates.fresh else stream(f"design/{design.__name__}", seed)
     made = design(target, kernel, n, rng=design_rng, candidates=pool)
-    weights = rule(made.embedding, made.points)
+    # A copy: what a rule does to the points that it was given must not change those stored.
+    weights = rule(made.embedding, np.array(made.points))
     rank = len(weights.matrix)
     points = made.points[:rank]
     repeats = first_occurrence(points) != np.arange(rank)
@@ -79,14 +80,14 @@ def trial(target, kernel, design, rule, candidates, n, seed, integrands=()):
     if np.isnan(mmd2).any():
         reasons.append(f"mmd is below the floor of float64 from n = {np.isnan(mmd2).argmax() + 1}")
     # Beyond the diagonal there are no weights, and zero must not pass for the smallest.
-    smallest = np.where(np.tri(rank, dtype=bool), weights.matrix, np.inf).min(axis=1)
+    smallest = np.where(np.tri(rank, dtype=bool), weights.matrix, np.inf)
     curves = {
         "mmd": np.sqrt(mmd2),
         "weight_sum": weights.matrix.sum(axis=1),
         "weight_l1": np.abs(weights.matrix).sum(axis=1),
-        "min_weight": smallest,
+        "min_weight": smallest.min(axis=1, initial=np.inf),
         "duplicates": np.cumsum(repeats).astype(float),
-        "weights": weights.matrix[-1],
+        "weights": weights.matrix[-1] if rank else np.empty(0),
         "points": points,
     }
     if integrands:

@@ -12,6 +12,10 @@ and points within 1e-4 length-scales: with weights on both, large and opposite, 
 take a derivative of f from the last digits of its values. And they end before the first point whose
 pivot, its prior variance given all points before it, is at most 1e-12 of the largest k(x, x): from
 there on solving for weights gives noise.
+
+A point where k(x, x) is zero, such as 0 for :class:`bqlib.Brownian`, is worth nothing to the MMD,
+and its weight changes nothing. It is zero, except that where weights have sum one the first such
+point takes what the best weights of the others leave.
 """
 
 from collections.abc import Callable
@@ -47,10 +51,22 @@ class PrefixWeights:
     stop: str = ""
 
     def final(self, n: int) -> Array:
-        """Weights of n points, shape (n,): those of the largest prefix, then zeros."""
+        """Weights of n points, shape (n,): those of the largest prefix, then zeros.
+
+        Raises
+        ------
+        ValueError
+            If n is less than the number of points that have weights.
+        """
+        rank = len(self.matrix)
+        if n < rank:
+            raise ValueError(
+                f"n is {n}; it must be {rank} or more, as {rank} points have weights. Those of "
+                "the first m points alone are matrix[m - 1, :m]"
+            )
         weights = np.zeros(n)
-        if len(self.matrix):
-            weights[: len(self.matrix)] = self.matrix[-1]
+        if rank:
+            weights[:rank] = self.matrix[-1]
         return weights
 
 
@@ -70,9 +86,10 @@ class Conditioning:
     rank : int
         Number of distinct points before that one.
     duplicates : int
-        Number of points that repeat an earlier one, exactly or nearly.
+        Number of points that repeat an earlier one, exactly or nearly, or where k(x, x) is zero.
     condition_number : float
-        Largest over smallest eigenvalue of the Gram matrix of the first `rank` distinct points.
+        Largest over smallest eigenvalue of the Gram matrix of the first `rank` distinct points;
+        NaN where there are none.
     weight_sum, weight_l1, weight_l2, weight_min : float
         Sum, sum of absolute values, Euclidean norm and least of the weights.
     negative : int
@@ -170,7 +187,7 @@ def sum_to_one(embedding: Embedding, points: ArrayLike) -> PrefixWeights:
         missing = (1 - weights.sum(axis=1)) / constant.sum(axis=1)
         return weights + missing[:, None] * constant
 
-    return _rule(embedding, points, solve)
+    return _with_the_rest(embedding, points, _rule(embedding, points, solve), bq)
 
 
 def nonnegative(embedding: Embedding, points: ArrayLike) -> PrefixWeights:
@@ -226,7 +243,7 @@ def simplex(embedding: Embedding, points: ArrayLike) -> PrefixWeights:
         weights = _nonnegative_solutions(lifted, np.full(len(mean), c))
         return weights / weights.sum(axis=1, keepdims=True)
 
-    return _rule(embedding, points, solve)
+    return _with_the_rest(embedding, points, _rule(embedding, points, solve), nonnegative)
 
 
 def conditioning(embedding: Embedding, points: ArrayLike, weights: ArrayLike) -> Conditioning:
@@ -257,7 +274,7 @@ def conditioning(embedding: Embedding, points: ArrayLike, weights: ArrayLike) ->
         raise ValueError("there are no points")
     weights = checked_values(weights, n, "weights")
     distinct, gram = distinct_points(embedding.kernel, points)
-    height = np.diag(gram).max()
+    height = np.diag(gram).max(initial=0.0)
     factor, rank = leading_cholesky(gram)
     pivots = np.square(np.diag(factor))
     if rank < len(distinct):
@@ -268,7 +285,7 @@ def conditioning(embedding: Embedding, points: ArrayLike, weights: ArrayLike) ->
         pivots=pivots / height,
         rank=rank,
         duplicates=n - len(distinct),
-        condition_number=float(eigenvalues[-1] / eigenvalues[0]),
+        condition_number=float(eigenvalues[-1] / eigenvalues[0]) if rank else np.nan,
         weight_sum=float(weights.sum()),
         weight_l1=float(np.abs(weights).sum()),
         weight_l2=float(np.linalg.norm(weights)),
@@ -292,13 +309,16 @@ def repeats(gram: Array, heights: Array, others: Array) -> Mask:
 
 
 def distinct_points(kernel: Kernel, points: Array) -> tuple[Indices, Array]:
-    """Indices of the points that repeat no earlier one of these, and their Gram matrix."""
+    """Indices of the points that repeat no earlier one of these, and their Gram matrix.
+
+    A point where k(x, x) is zero is none of them: f is known to be zero there.
+    """
     gram = kernel(points, points)
     heights = np.diag(gram)
     near = np.tril(repeats(gram, heights, heights), -1)
-    kept = np.ones(len(points), dtype=bool)
+    kept = heights != 0  # what is no point of its own has no repeats either
     for i in np.flatnonzero(near.any(axis=1)):
-        kept[i] = not near[i, kept].any()
+        kept[i] &= not near[i, kept].any()
     distinct = np.flatnonzero(kept)
     return distinct, gram if kept.all() else gram[np.ix_(distinct, distinct)]
 
@@ -325,9 +345,32 @@ def _rule(embedding: Embedding, points: ArrayLike, solve: Solve) -> PrefixWeight
         stop = f"weights stop at n = {n}: pivot below {PIVOT_TOLERANCE:g} of the kernel's height"
     kept = distinct[:rank]
     block = solve(gram[:rank, :rank], factor, embedding.kernel_mean(points[kept]))
+    block = np.concatenate([np.zeros((1, rank)), block])  # row m: of the first m that are kept
     matrix = np.zeros((n, n))
-    matrix[:, kept] = block[np.searchsorted(kept, np.arange(n), side="right") - 1]
+    matrix[:, kept] = block[np.searchsorted(kept, np.arange(n), side="right")]
     return PrefixWeights(matrix, stop)
+
+
+def _with_the_rest(
+    embedding: Embedding, points: ArrayLike, summed: PrefixWeights, rule: Rule
+) -> PrefixWeights:
+    """`summed`, the best weights of sum one, with the freedom that a point of k(x, x) = 0 gives.
+
+    A weight there does not change the MMD. So from the first one on, the best weights of sum one
+    are those of `rule`, which have any sum, and the rest at that point. Only where they may not be
+    negative and have a sum above one already, there is no rest, and `summed` is the best.
+    """
+    zero = np.flatnonzero(embedding.kernel.diagonal(points_of(embedding, points)) == 0)
+    if not len(zero) or zero[0] >= len(summed.matrix):
+        return summed
+    matrix = rule(embedding, points).matrix.copy()
+    rest = 1 - matrix.sum(axis=1)
+    matrix[:, zero[0]] = rest
+    bound = np.arange(len(matrix)) < zero[0]
+    if rule is nonnegative:
+        bound |= rest < 0
+    matrix[bound] = summed.matrix[bound]
+    return PrefixWeights(matrix, summed.stop)
 
 
 def _solutions(factor: Array, linear: Array) -> Array:

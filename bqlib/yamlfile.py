@@ -5,7 +5,10 @@ import re
 import yaml
 
 _TAG = "tag:yaml.org,2002:"
+_TOO_DEEP = "holds lists in lists, too deep to read"
+_SURROGATE = re.compile("[\ud800-\udfff]")
 MOST_VALUES = 1_000_000  # aliases of aliases can stand for any number of them
+MOST_DEPTH = 100  # and an alias in an alias for any depth
 
 
 class UnreadableError(ValueError):
@@ -74,13 +77,35 @@ def read(path):
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
-        root = yaml.compose(text, Loader=_Loader)
     except FileNotFoundError:
         raise UnreadableError(1, "there is no such file") from None
     except UnicodeDecodeError:
         raise UnreadableError(1, "is not text in UTF-8") from None
     except OSError as error:
         raise UnreadableError(1, f"cannot be read: {error.strerror}") from None
+    root = _composed(text)
+    if not isinstance(root, yaml.MappingNode):
+        raise UnreadableError(1, "must hold a mapping, with each key as key: value")
+    lines, problems = {}, []
+    return _value(root, (), root.start_mark.line + 1, lines, problems, ()), lines, problems
+
+
+def value(text):
+    """The value that a text stands for in such a file; raises an UnreadableError as it does.
+
+    Examples
+    --------
+    >>> value("1e-3"), value("[1, 2]"), value("no"), value("")
+    (0.001, [1, 2], 'no', None)
+    """
+    root = _composed(text)
+    return None if root is None else _value(root, (), 1, {}, [], ())
+
+
+def _composed(text):
+    """The root node of a text; None where there is nothing in it."""
+    try:
+        return yaml.compose(text, Loader=_Loader)
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         character = chr(error.character)
@@ -89,22 +114,9 @@ def read(path):
         line, column, words = _plain_words(error)
         raise UnreadableError(line, f"column {column}: {words}") from None
     except RecursionError:
-        raise UnreadableError(1, "holds lists in lists, too deep to read") from None
-    if not isinstance(root, yaml.MappingNode):
-        raise UnreadableError(1, "must hold a mapping, with each key as key: value")
-    lines, problems = {}, []
-    return _value(root, (), root.start_mark.line + 1, lines, problems, ()), lines, problems
-
-
-def value(text):
-    """The value that a text stands for in such a file.
-
-    Examples
-    --------
-    >>> value("1e-3"), value("[1, 2]"), value("no")
-    (0.001, [1, 2], 'no')
-    """
-    return _value(yaml.compose(text, Loader=_Loader), (), 1, {}, [], ())
+        raise UnreadableError(1, _TOO_DEEP) from None
+    except (ValueError, OverflowError):  # of chr, for "\\U00110000"
+        raise UnreadableError(1, "holds an escape, as of \\U, that stands for no letter") from None
 
 
 def _value(node, loc, line, lines, problems, around):
@@ -119,7 +131,10 @@ def _value(node, loc, line, lines, problems, around):
         refuse("is an alias of something that holds it")
     if node.tag not in _TYPES:
         refuse(f"the tag {node.tag.replace(_TAG, '!!')} has no meaning here: leave it out")
+    if len(around) > MOST_DEPTH:
+        raise UnreadableError(node.start_mark.line + 1, _TOO_DEEP)
     if isinstance(node, yaml.ScalarNode):
+        _refuse_surrogates(node)
         try:
             return _TYPES[node.tag](node.value)
         except ValueError:
@@ -135,12 +150,20 @@ def _value(node, loc, line, lines, problems, around):
         key, line = key_node.value, key_node.start_mark.line + 1
         if not isinstance(key_node, yaml.ScalarNode):
             refuse("has a list or a mapping for a key; a key is a word")
+        _refuse_surrogates(key_node)
         if key in values:
             first = lines[*loc, key]
             problems.append((line, f"{place((*loc, key))}: stands in line {first} already"))
         else:
             values[key] = _value(item, (*loc, key), line, lines, problems, around)
     return values
+
+
+def _refuse_surrogates(scalar):
+    found = _SURROGATE.search(scalar.value)
+    if found:  # no file or terminal takes it
+        problem = f"holds {ascii(found[0])[1:-1]}, half of a letter: write the letter itself"
+        raise UnreadableError(scalar.start_mark.line + 1, problem)
 
 
 def place(loc):
@@ -170,7 +193,7 @@ def _plain_words(error):
     elif "expected ',' or" in problem:
         words = f"the list or mapping opened in line {start.line + 1} lacks a comma or its end"
     elif "expected the node content" in problem:
-        words = f"a value is missing before {character}"
+        words = f"a value is missing before {character.strip(chr(0)) or 'the end'}"
     elif "expected <block end>" in problem:
         words = f"not indented like the lines it follows, from line {start.line + 1} on"
     elif "cannot start any token" in problem and character == "\t":

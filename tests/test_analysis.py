@@ -146,3 +146,21 @@ def test_all_wrong_windows_are_named(curves):
 def test_a_sweep_without_windows_has_no_rates(curves):
     fitted = analysis.rates(sweep(curves), windows=[])
     assert fitted.sizes["window"] == 0 and analysis.rate_rows(fitted) == []
+
+
+@pytest.mark.parametrize("value", [0.0, np.inf])
+def test_a_curve_without_a_logarithm_gets_no_fit(curves, value):
+    dataset = sweep(curves)
+    dataset["mmd"].loc[{"algorithm": "iid", "seed": [2, 5], "n": 60}] = value
+    fitted = analysis.rates(dataset)
+    bad = fitted.sel(algorithm="iid", window="20-400")
+    assert (bad["reason"] == "2 of 10 curves are zero or infinite at some n").all()
+    assert bad["rate"].isnull().all() and (bad["n_seeds"] == 0).all()
+    assert fitted.sel(algorithm="iid", window="100-400")["n_seeds"].item() == 10
+    assert (fitted.sel(algorithm="sbq")["reason"] == "").all()
+
+
+@pytest.mark.parametrize("windows", [(10, 20), 10, [(np.nan, 20)], [(1, np.inf)], ["12"], "12"])
+def test_what_is_no_list_of_windows_is_told_what_one_is(curves, windows):
+    with pytest.raises(ValueError, match=r"give a list of windows, such as \[\(20, 200\)\]"):
+        analysis.rates(sweep(curves), windows)

@@ -63,6 +63,7 @@ def test_all_problems_of_a_site_file_are_told_with_their_lines(tmp_path):
         ("system: slurm\nworkers: 2", "memory: missing"),
         ("memory: 100MB", "a worker needs at least 512MiB"),
         ("memory: much", "give a number with its unit"),
+        ("memory: 1e400GiB", "give a number with its unit"),
         (
             "system: htcondor\nworkers: 1\nmemory: 1GiB\nqueue: a",
             "site.yaml:4: queue: htcondor has",

@@ -6,6 +6,7 @@ import pytest
 import xarray as xr
 from synthetic_sweep import power_curves, sweep
 
+import bqlib.accessor  # noqa: F401
 from bqlib import analysis, comparison
 from bqlib.schema import FAILED, MISSING, TRIAL_DIMS
 
@@ -171,3 +172,20 @@ def test_seconds_come_from_the_files_beside_the_pieces(tmp_path):
     assert found.notnull().sum() == 3
     with pytest.raises(FileNotFoundError, match=r"no timings in .*nowhere"):
         comparison.trial_seconds(curves, tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("dim", TRIAL_DIMS)
+def test_a_selection_of_nothing_is_refused(curves, dim):
+    for use in (
+        lambda d: d.bq.rates(),
+        lambda d: d.bq.crossover("fast", "slow"),
+        lambda d: d.bq.points_needed(0.1),
+        lambda d: d.bq.plot.curves(),
+        lambda d: d.bq.plot.heatmap("error", n=5),
+    ):
+        with pytest.raises(ValueError, match=f"no label left of {dim}: select at least one"):
+            use(curves.isel({dim: []}))
+        with pytest.raises(ValueError, match="no label left of n"):
+            use(curves.isel(n=[]))
+        with pytest.raises(ValueError, match="the dataset has one n and no curves"):
+            use(curves.isel(n=0))

@@ -280,9 +280,55 @@ def test_the_command_says_what_fails_and_exits_with_1(tmp_path, monkeypatch, cap
         (["mine.py:plus", "by"], 2, '"by" must be parameter=value'),
         (["uniform"], 2, "uniform is several: target, weights"),
         (["nothing"], 2, '"nothing" is unknown'),
+        (["mine.py:plus", "by="], 2, "by: must be a number, not empty"),
+        (["mine.py:plus", "by=["], 2, "by: column 2: a value is missing before the end"),
+        (["mine.py:plus", "by=*x"], 2, "by: column 1: put text that starts with * in quotes"),
+        (["mine.py:plus", "by=\x07"], 2, "by: holds the control character '\\x07'"),
+        (["mine.py:plus", 'by="\\ud800"'], 2, "by: holds \\ud800, half of a letter"),
     ]:
         assert main(["check-plugin", *arguments]) == code
         assert told in capsys.readouterr().err
+
+
+EXIT = "SystemExit in mine.py:6: 0"
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "told"),
+    [
+        ("def mine(embedding, points):", "sys.exit(0)", f"it returns PrefixWeights: {EXIT}"),
+        (
+            "def mine(embedding, rng):",
+            "sys.exit(0)",
+            f"under GaussianMixture: it returns Integrands: {EXIT}",
+        ),
+        (
+            "class mine(ExponentiatedQuadratic):\n  def __init__(self):",
+            "sys.exit(0)",
+            "it is made from its parameters: SystemExit in mine.py:7: 0",
+        ),
+        (
+            "class mine(ExponentiatedQuadratic):\n  @property\n  def dim(self):",
+            "sys.exit(0)",
+            "it can be checked to the end: SystemExit in mine.py:8: 0",
+        ),
+        (
+            "class mine:\n  @property\n  def dim(self):",
+            "return 1 // 0",
+            "dim is the dimension of its points: ZeroDivisionError in mine.py:8: ",
+        ),
+        ("def mine(embedding, points):", "raise KeyboardInterrupt", None),
+    ],
+)
+def test_what_would_end_bqlib_fails_and_an_interrupt_interrupts(
+    tmp_path, monkeypatch, capsys, head, body, told
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(
+        f"import sys\n\nfrom bqlib import ExponentiatedQuadratic\n\n{head}\n    {body}\n"
+    )
+    assert main(["check-plugin", "mine.py:mine"]) == (1 if told else 130)
+    assert f"FAIL {told}" in capsys.readouterr().out or not told
 
 
 def test_kernels_of_another_kind_of_points_are_checked_there():

@@ -216,3 +216,9 @@ def test_what_noise_on_the_diagonal_adds(noise, seed):
     exact = mmd2(embedding, points, weights)
     np.testing.assert_allclose(exact + noise * weights @ weights, noisy, atol=1e-12)
     assert exact >= mmd2(embedding, points, bq(embedding, points).final(10)) - 1e-12
+
+
+def test_no_points_have_the_prior_variance_by_spectrum_too():
+    embedding = embed(ExponentiatedQuadratic(1.0), normal())
+    found = spectral_mmd2(embedding, np.empty((0, 1)), [])
+    np.testing.assert_allclose(found, embedding.prior_variance, rtol=1e-12)

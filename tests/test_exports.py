@@ -127,3 +127,14 @@ def test_the_command_line_exports(folder, tmp_path, capsys):
     assert "point_1" in path.read_text().splitlines()[0]
     assert main(["export", str(tmp_path), str(path)]) == 2
     assert "no results at" in capsys.readouterr().err
+
+
+def test_a_folder_is_never_replaced_by_a_file(curves, tmp_path):
+    (tmp_path / "d.csv").mkdir()
+    with pytest.raises(IsADirectoryError, match="is a folder: name a file"):
+        exports.export(curves, tmp_path / "d.csv")
+
+
+def test_nothing_cannot_be_exported(curves, tmp_path):
+    with pytest.raises(ValueError, match="the dataset has no seed"):
+        exports.export(curves.isel(seed=[]), tmp_path / "d.csv")

@@ -166,4 +166,4 @@ def test_seconds_are_drawn_where_the_error_is_reached(results):
         results.sel(target="one"), "seconds", error=0.1, seconds=seconds.sel(target=["one"])
     )
     assert texts(figure.axes[0]) == ["1", "2", "4", "1", "2", "4"]
-    assert "seconds of trials of 100 points" in figure.axes[-1].get_ylabel()
+    assert "seconds of trials of 100 points" in figure.axes[-1].get_ylabel().replace("\n", " ")

@@ -13,7 +13,16 @@ import zarr
 from bqlib import store
 from bqlib.__main__ import main
 from bqlib.experiment import load, piece_name
-from bqlib.integrity import MANIFEST, PROVENANCE, check, delete, outdated, write_manifest
+from bqlib.integrity import (
+    MANIFEST,
+    PROVENANCE,
+    all_failed,
+    check,
+    delete,
+    outdated,
+    timings_used,
+    write_manifest,
+)
 from bqlib.timings import timing_of
 from bqlib.trial import run
 
@@ -79,6 +88,12 @@ def files(results, pattern):
     return sorted(path for path in results.glob(pattern) if path.is_file())
 
 
+def unfinish(results):
+    """Take away what the last job of a run writes."""
+    for name in (MANIFEST, PROVENANCE):
+        (results / name).unlink()
+
+
 def flip(path, rng):
     data = bytearray(path.read_bytes())
     data[rng.integers(len(data))] ^= 1 << rng.integers(8)
@@ -100,7 +115,7 @@ def test_sha256sum_reads_the_manifest(results):
 
 def test_manifest_and_provenance_are_the_same_bytes_again(results):
     before = [(results / name).read_bytes() for name in (MANIFEST, PROVENANCE)]
-    (results / MANIFEST).unlink()
+    unfinish(results)
     write_manifest(results)
     assert [(results / name).read_bytes() for name in (MANIFEST, PROVENANCE)] == before
     provenance = json.loads(before[1])
@@ -116,7 +131,7 @@ PIECES, CHUNKS, METADATA = "pieces/**/*.zip", "curves.zarr/**/c*", "curves.zarr/
 )
 def test_forty_of_forty_flipped_bits_are_found(results, what, recorded):
     if not recorded:  # as in a run that has not finished
-        (results / MANIFEST).unlink()
+        unfinish(results)
     rng = np.random.default_rng(40)
     places, named = files(results, what), []
     while len(named) < 40:  # one flip in each file, up to 40, then one check
@@ -191,7 +206,7 @@ def test_pieces_that_the_sweep_does_not_ask_for_any_more_are_named(results, caps
 
 
 def test_pieces_without_a_record_are_checked_by_what_they_say(results):
-    (results / MANIFEST).unlink()
+    unfinish(results)
     shutil.rmtree(results / "timings")
     first, second, third, fourth = files(results, "pieces/**/*.zip")[:4]
     age(first)
@@ -215,7 +230,7 @@ def test_curves_that_have_lost_files_are_not_opened_as_nan(results, lost):
 @pytest.mark.parametrize("recorded", [True, False], ids=["manifest", "without"])
 def test_a_missing_chunk_is_named(results, recorded):
     if not recorded:
-        (results / MANIFEST).unlink()
+        unfinish(results)
     chunk = files(results, "curves.zarr/mmd/c*")[0]
     chunk.unlink()
     assert found(results) == {str(chunk.relative_to(results)): "is missing"}
@@ -241,7 +256,7 @@ def test_a_chunk_that_the_run_did_not_write_is_named(results):
 def test_results_of_another_schema_are_told_and_kept(results, capsys):
     group = zarr.open_group(results / "curves.zarr")
     group.attrs["schema_version"] = 0
-    (results / MANIFEST).unlink()
+    unfinish(results)
     write_manifest(results)
     assert "schema version 0, this bqlib reads version 1" in found(results)["curves.zarr"]
     assert main(["check", str(results)]) == 1
@@ -297,3 +312,60 @@ def test_results_that_are_not_there(tmp_path, capsys):
         check(tmp_path)
     assert main(["check", str(tmp_path / "nope")]) == 2
     assert "no such folder" in capsys.readouterr().err
+
+
+def test_seeds_of_another_block_are_named_and_not_gathered(made, results):
+    unfinish(results)
+    shutil.rmtree(results / "timings")
+    first, second = files(results, "pieces/**/*.zip")[:2]
+    first.write_bytes(second.read_bytes())
+    path = str(first.relative_to(results))
+    assert found(results) == {path: "holds seeds-1-1 of its cell"}
+    with pytest.raises(store.SchemaError, match="holds seeds 1 to 1 of its cell"):
+        store.gather(made[0], results / "pieces", results / "curves.zarr")
+
+
+def test_a_piece_whose_bits_no_longer_unpack_is_named(results):
+    unfinish(results)
+    piece = files(results, "pieces/**/*.zip")[0]
+    data = bytearray(piece.read_bytes())
+    place = data.index(b"PK\x01\x02") + 10  # how the first file is packed, in the directory
+    data[place] ^= 8
+    piece.write_bytes(data)
+    assert found(results)[str(piece.relative_to(results))].startswith("is damaged")
+
+
+def test_a_renamed_chunk_is_a_lost_one(results):
+    chunk = files(results, "curves.zarr/mmd/c*")[0]
+    chunk.rename(chunk.with_name(f"{chunk.name} (conflicted copy)"))
+    with pytest.raises(FileNotFoundError, match="lost files: 1 of mmd"):
+        store.open_results(results)
+
+
+def test_a_store_is_checked_by_the_manifest_beside_it(results):
+    head = results / "curves.zarr" / "zarr.json"
+    head.write_text(head.read_text() + " ")
+    checked = check(results / "curves.zarr")
+    assert checked.recorded
+    assert [fault.path for fault in checked.faults] == ["curves.zarr/zarr.json"]
+
+
+def test_a_manifest_that_ends_early_is_named_and_not_the_files(results):
+    lines = (results / MANIFEST).read_text().splitlines(keepends=True)
+    (results / MANIFEST).write_text("".join(lines[:5]))
+    assert found(results) == {MANIFEST: "is cut short"}
+
+
+def test_failures_and_seconds_of_pieces_that_are_not_used_do_not_count(results):
+    piece = files(results, "pieces/**/*.zip")[0]
+    longer = piece.with_name("seeds-0-1.zarr.zip")
+    shutil.copy(piece, longer)
+    timing = results / "timings" / timing_of(str(longer.relative_to(results / "pieces")))
+    timing.write_text('{"seconds": {"0": 1.0}, "failed": {"1": "no room"}}')
+    assert all_failed(results) == []
+    assert len(timings_used(results)) == 8
+
+
+def test_a_manifest_that_is_gone_is_named(results):
+    (results / MANIFEST).unlink()
+    assert found(results) == {MANIFEST: "is missing: run the sweep again to have it made anew"}

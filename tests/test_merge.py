@@ -10,7 +10,7 @@ import zarr
 
 import bqlib
 from bqlib.merge import MergeError
-from bqlib.schema import FAILED, MISSING, OK
+from bqlib.schema import FAILED, MISSING, OK, SchemaError, check_schema
 
 SWEEP = """
 name: {name}
@@ -32,7 +32,7 @@ CELL = {"target": "chen2010_mixture", "kernel": "eq"}
 
 
 def run(folder, more="", **settings):
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     text = SWEEP.format(name=folder.name, **SETTINGS | settings) + more
     paper_sweep.run(folder, text)
     return folder
@@ -112,6 +112,24 @@ def test_a_merged_dataset_has_the_form_of_one(first, second):
     assert [d["title"] for d in json.loads(merged.attrs["merged_from"])] == [
         "Sweep first", "Sweep second",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name, values, said",
+    [
+        ("seed", [0, 0], "coordinate seed has a label more than once"),
+        ("n", list(range(12, 0, -1)), "coordinate n does not count from 1 on"),
+        (None, None, "attribute config is missing"),
+    ],
+)
+def test_a_store_whose_labels_cannot_be_joined_is_refused(copies, name, values, said):
+    dataset = bqlib.open_results(copies[0])
+    if name is None:
+        del dataset.attrs["config"]
+    else:
+        dataset = dataset.assign_coords({name: values})
+    with pytest.raises(SchemaError, match=f"^here departs from the schema: {said}$"):
+        check_schema(dataset, "here")
 
 
 def test_any_selection_of_merged_curves_is_that_of_the_loaded_ones(first, second):
@@ -211,3 +229,65 @@ def test_rates_of_merged_experiments_are_those_of_each(first, second):
     assert (
         merged["reason"].sel(lengthscale=2, algorithm="herding") == "3 of 3 seeds missing"
     ).all()
+
+
+def test_an_integrand_that_one_experiment_has_is_never_lost(tmp_path):
+    few = {"lengthscales": [0.5], "algorithms": "[iid]"}
+    ball, bumps = (
+        f"{label}: {{{content}, functions: 5}}"
+        for label, content in (
+            ("ball", "family: rkhs_ball"),
+            ("bumps", "family: rough_bumps, narrowest: 0.1, widest: 2"),
+        )
+    )
+    folders = {
+        name: run(tmp_path / name, f"integrands: {{{content}}}" if content else "", **few)
+        for name, content in {
+            "none": "", "ball": ball, "bumps": bumps, "both": f"{ball}, {bumps}"
+        }.items()
+    }  # fmt: skip
+    whole = bqlib.open_results(folders["both"]).load()
+    for names in (["ball", "both"], ["none", "both"], ["none", "ball", "bumps"]):
+        for order in (names, names[::-1]):
+            merged = bqlib.open_results([folders[name] for name in order])
+            for name in whole.data_vars:
+                found = merged[name]
+                if "integrand" in found.dims:
+                    found = found.sel(integrand=["ball", "bumps"])
+                np.testing.assert_array_equal(found, whole[name])
+            one = merged["error"].isel(seed=[1], n=slice(3, 5)).sel(integrand="bumps")
+            np.testing.assert_array_equal(
+                one, whole["error"].isel(seed=[1], n=slice(3, 5)).sel(integrand="bumps")
+            )
+
+
+def test_plugins_of_two_folders_are_one_where_their_files_are_equal(tmp_path):
+    own = {
+        "lengthscales": [0.5],
+        "algorithms": "[{name: mine, design: iid, weights: mine.py:mine}]",
+    }
+    code = (
+        "from bqlib.integrands import rkhs_ball\nfrom bqlib.weights import uniform\n\n\n"
+        "def mine(embedding, points):\n    return uniform(embedding, points)\n\n\n"
+        "def waves(embedding, rng):\n    return rkhs_ball(embedding, rng, functions=5)\n"
+    )
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for folder in folders:
+        folder.mkdir()
+        (folder / "mine.py").write_text(code)
+        run(folder, "integrands: {w: {family: mine.py:waves}}", **own)
+    one, two = folders
+    assert (bqlib.open_results(folders)["status"] == OK).all()
+
+    def said():
+        with pytest.raises(MergeError) as caught:
+            bqlib.open_results(folders)
+        return str(caught.value).splitlines()[1:]
+
+    (two / "mine.py").write_text(code.replace("=5", "=6"))
+    integrand, algorithm = said()
+    assert f'integrand "w" is {one}/mine.py:waves in {one}, but {two}/mine.py:waves in' in integrand
+    assert f'algorithm "mine" is {one}/mine.py:mine in {one}, but {two}/mine.py:mine' in algorithm
+    assert "these files differ, or one is not there to be compared" in integrand
+    (two / "mine.py").unlink()
+    assert said() == [integrand, algorithm]

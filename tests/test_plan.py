@@ -50,6 +50,15 @@ def test_trials_are_counted_and_finished_ones_tell_the_time(tmp_path, cheap):
     assert not iid.cost.measured
 
 
+def test_what_another_sweep_made_is_missing(tmp_path, cheap):
+    experiment = load(QUICK)
+    cell = experiment.cells()[0]
+    finish(tmp_path, cell, (0, 0), {"0": 3.0}, {})
+    name = piece_name(cell, (0, 0)).replace(".zarr.zip", ".json")
+    (tmp_path / "timings" / name).write_text('{"seconds": {"0": 3.0}, "digest": "of another"}')
+    assert all(row.done == 0 for row in plan.plan(experiment, tmp_path))
+
+
 def test_a_finished_sweep_costs_nothing(tmp_path, cheap):
     experiment = load(QUICK)
     for cell in experiment.cells():

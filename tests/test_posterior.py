@@ -242,8 +242,8 @@ def test_integrate_with_another_rule_or_output_scale(design):
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        ([], {}, "give either f or values"),
-        ([np.sum], {"values": [1.0]}, "give either f or values"),
+        ([], {}, "neither were given; give one"),
+        ([np.sum], {"values": [1.0]}, "both were given; give one"),
         ([lambda x: x], {}, r"shape \(2,\) for one point .* set vectorized=True"),
         ([np.sum], {"vectorized": True}, r"shape \(\) .* must return \(30,\), or set vectorized="),
     ],

@@ -324,6 +324,21 @@ def test_a_family_without_length_scale(sweep_folder):
             ["10: seeds: 4 cells with 1000000000 seeds are 2000000000 jobs, and a sweep has at mo"],
         ),
         (
+            "size: 100\nn: 40",
+            f"size: 5\n  fresh: true\nn: {10**30}",
+            [f"10: n: must be at most 1000000000, not {10**30}"],
+        ),
+        (
+            "size: 100",
+            f"size: {10**40}",
+            ["8: candidates.size: must be at most 1000000000, not 1"],
+        ),
+        (
+            "n: 40",
+            f"integrands: {{a: {{family: rkhs_ball, functions: {10**40}}}}}\nn: 40",
+            ["9: integrands.a.functions: must be at most 1000000000, not 1"],
+        ),
+        (
             "seeds: 3\nseeds_per_job: 2",
             "seeds: 1000000000\nseeds_per_job: 1000000000",
             ["10: seeds: a job has at most 10000 seeds: set seeds_per_job"],
@@ -416,6 +431,58 @@ def test_a_pair_that_does_not_go_together(sweep_folder, family, target, told):
     )
     (problem,) = problems_of(text)
     assert problem.startswith(f"4: kernels.eq: {told}")
+
+
+PLUGINS = """
+import sys
+from bqlib import GaussianMixture
+
+class Normal(GaussianMixture):
+    def __init__(self):
+        super().__init__([1.0], [[0.0, 0.0]], [[[1.0, 0.0], [0.0, 1.0]]])
+
+class Nowhere(Normal):
+    @property
+    def dim(self):
+        return 1 // 0
+
+class Ends(Normal):
+    def __init__(self):
+        sys.exit(0)
+
+class Half(Normal):
+    def __init__(self):
+        raise ValueError("\\ud800")
+
+class Silent(Normal):
+    def __init__(self):
+        raise ValueError("")
+
+class Taken(Normal):
+    def __init__(self, model_config: int = 1):
+        super().__init__()
+
+def taken(target, kernel, n, *, rng, candidates, model_fields: int = 1):
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("normal", "{name: a, family: 'mine.py:Nowhere'}", "ZeroDivisionError in mine.py:12"),
+        ("normal", "{name: a, family: 'mine.py:Ends'}", "SystemExit in mine.py:16: 0"),
+        ("normal", "{name: a, family: 'mine.py:Half'}", "\\ud800"),
+        ("normal", "{name: a, family: 'mine.py:Silent'}", "an error without a message"),
+        ("normal", "{name: a, family: 'mine.py:Taken'}", 'can be called "model_config": rename'),
+        ("sbq", "{name: a, design: 'mine.py:taken', weights: bq}", 'called "model_fields": rename'),
+        ("normal", '"\\ud800"', "holds \\ud800, half of a letter"),
+    ],
+)
+def test_what_plugins_may_do_is_told(sweep_folder, old, new, told):
+    (sweep_folder / "mine.py").write_text(PLUGINS)
+    (problem,) = problems_of(edited((f"{old}]", f"{new}]")))
+    assert problem.startswith(("2: ", "6: ")) and told in problem
 
 
 def test_integrands_that_do_not_go_with_a_target(sweep_folder):

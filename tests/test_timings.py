@@ -3,8 +3,9 @@ import json
 import pytest
 
 from bqlib.__main__ import main
+from bqlib.integrity import all_failed
 from bqlib.run import lock
-from bqlib.timings import all_failed, failed_trials, read_timing
+from bqlib.timings import failed_trials, read_timing
 
 GOOD, BAD = "mixture/eq/0.5/sbq/seeds-0-1.zarr.zip", "mixture/eq/0.5/sbq/seeds-2-3.zarr.zip"
 
@@ -51,7 +52,7 @@ def test_retry_deletes_the_pieces_with_failures_alone(tmp_path, capsys):
     assert main(["retry", str(results)]) == 0
     said = capsys.readouterr().out.splitlines()
     assert said[0] == f"{BAD}: seed 3 had failed: out of memory"
-    assert said[1] == "1 failed trials; 1 files deleted; the next run makes them anew"
+    assert said[1] == "1 failed trial; 3 files deleted; the next run makes them anew"
     assert (results / "pieces" / GOOD).exists() and not (results / "pieces" / BAD).exists()
     assert not (results / "curves.zarr" / "zarr.json").exists()
     assert all_failed(results) == []

@@ -1,7 +1,17 @@
 import numpy as np
 import pytest
 
-from bqlib import Candidates, ExponentiatedQuadratic, GaussianMixture, embed, herding, iid, sbq
+from bqlib import (
+    Brownian,
+    Candidates,
+    Empirical,
+    ExponentiatedQuadratic,
+    GaussianMixture,
+    embed,
+    herding,
+    iid,
+    sbq,
+)
 from bqlib.integrands import rkhs_ball, rough_bumps
 from bqlib.schema import QUANTILES
 from bqlib.streams import stream
@@ -106,3 +116,27 @@ def test_errors_end_with_the_curves():
     rank = int(curves["rank_reached"])
     for name in ("error", "error_quantile"):
         assert np.isfinite(curves[name][:rank]).all() and np.isnan(curves[name][rank:]).all()
+
+
+@pytest.mark.parametrize("least, rank", [(0.0, 6), (1e-14, 0)])
+def test_a_first_point_where_the_kernel_is_all_but_zero(least, rank):
+    target = Empirical([[least], [0.3], [0.6], [0.9]])
+    curves = trial(target, Brownian(), iid, bq, POOL, 6, 0, [(rkhs_ball, {"functions": 4})])
+    assert curves["rank_reached"] == rank
+    if rank:  # its weight is zero, and later points count
+        assert curves["points"][0] == 0 and curves["weights"][0] == 0
+        assert np.isfinite(curves["error"]).all() and curves["mmd"][5] < curves["mmd"][0]
+        assert curves["reason"] == ""
+    else:
+        assert np.isnan(curves["mmd"]).all() and np.isnan(curves["error"]).all()
+        assert curves["reason"].startswith("weights stop at n = 0: pivot below")
+
+
+def test_a_rule_that_changes_its_points_does_not_change_those_stored():
+    def shifting(embedding, points):
+        points += 1
+        return uniform(embedding, points)
+
+    expected, found = (trial(TARGET, KERNEL, iid, r, POOL, 9, 0) for r in (uniform, shifting))
+    np.testing.assert_array_equal(found["points"], expected["points"])
+    np.testing.assert_array_equal(found["mmd"], expected["mmd"])

@@ -10,7 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
-from bqlib import Embedding, ExponentiatedQuadratic, GaussianMixture, embed, herding, sbq
+from bqlib import (
+    Brownian,
+    BrownianBridge,
+    Embedding,
+    ExponentiatedQuadratic,
+    GaussianMixture,
+    IntegratedBrownian,
+    Uniform,
+    embed,
+    herding,
+    sbq,
+)
 from bqlib.discrepancy import mmd2, mmd2_of_prefixes
 from bqlib.weights import (
     PrefixWeights,
@@ -305,6 +316,56 @@ def test_a_slope_that_is_rounding_adds_no_point():
     # The second atom repeats the first up to rounding, which leaves it a slope above tolerance.
     found = _nonnegative_solutions(np.ones((2, 2)), np.array([1.0, 1.0 + 1e-12]))
     np.testing.assert_array_equal(found, [[1.0, 0.0], [1.0, 0.0]])
+
+
+ZERO_AT = {Brownian: [0.0], BrownianBridge: [0.0, 1.0], IntegratedBrownian: [0.0]}
+
+
+@pytest.mark.parametrize("kernel", ZERO_AT)
+@pytest.mark.parametrize("place", [0, 2, 4])
+def test_a_point_where_the_kernel_is_zero_changes_no_other_weight(kernel, place):
+    embedding = embed(kernel(), Uniform([0], [1]))
+    others = np.array([[0.5], [0.2], [0.9], [0.7]])
+    zeros = np.array(ZERO_AT[kernel])[:, None]
+    points = np.insert(others, [place] * len(zeros), zeros, axis=0)
+    zero = np.isin(points[:, 0], zeros)
+    for rule in (bq, nonnegative):
+        found = rule(embedding, points)
+        alone = rule(embedding, others).matrix
+        np.testing.assert_array_equal(found.matrix[np.ix_(~zero, ~zero)], alone)
+        assert not found.matrix[:, zero].any()
+        before = found.matrix[place - 1, ~zero] if place else 0
+        assert (found.matrix[np.ix_(zero, ~zero)] == before).all()
+        assert found.stop == ""
+    assert conditioning(embedding, points, bq(embedding, points).final(len(points))).rank == 4
+    nowhere = conditioning(embedding, zeros, np.zeros(len(zeros)))
+    assert nowhere.rank == 0 and np.isnan(nowhere.condition_number)
+
+
+def test_weight_is_free_where_the_kernel_is_zero():
+    embedding = embed(Brownian(), Uniform([0], [1]))
+    grid = np.linspace(0, 1, 11)[:, None]
+    trapezoid = np.array([0.05, *[0.1] * 9, 0.05])
+    for rule in (sum_to_one, simplex):
+        np.testing.assert_allclose(rule(embedding, grid).final(11), trapezoid, atol=1e-14)
+        assert rule(embedding, [[0.0], [0.0]]).matrix.tolist() == [[1, 0], [1, 0]]
+        before = rule(embedding, [[0.5], [0.0]]).matrix
+        np.testing.assert_allclose(before, [[1, 0], [0.75, 0.25]], atol=1e-14)
+    # Where the best weights have a sum above one, what is left of one is negative.
+    embedding = embed(IntegratedBrownian(), Uniform([0], [1]))
+    weight = bq(embedding, [[0.3]]).final(1)[0]
+    assert weight > 1
+    np.testing.assert_allclose(
+        sum_to_one(embedding, [[0.0], [0.3]]).final(2), [1 - weight, weight], rtol=1e-12
+    )
+    np.testing.assert_allclose(simplex(embedding, [[0.0], [0.3]]).final(2), [0, 1], rtol=1e-12)
+
+
+def test_final_weights_of_fewer_points_are_refused():
+    weights = bq(embed(ExponentiatedQuadratic(1.0), mixture(1)), [[0.0], [1.0]])
+    with pytest.raises(ValueError, match="n is 1; it must be 2 or more, as 2 points have weights"):
+        weights.final(1)
+    assert weights.final(3).tolist() == [*weights.matrix[1], 0]
 
 
 def test_conditioning_of_known_points():

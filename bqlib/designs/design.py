@@ -125,7 +125,8 @@ class Design:
         if f is not None and values is None:
             values = self._evaluate(f, vectorized)
         elif f is not None or values is None:
-            raise ValueError("give either f or values, and not both")
+            both = "both" if f is not None else "neither"
+            raise ValueError(f"f and values: {both} were given; give one of them")
         weights = self.weights
         if rule is not None:
             weights = rule(self.embedding, self.points).final(len(self.points))

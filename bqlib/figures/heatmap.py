@@ -125,7 +125,8 @@ def draw(found, x="lengthscale", y=None, *, logarithmic=False):
         image = next((axes.images[0] for axes in grid.flat if axes.images), None)
         if image is not None:
             bar = figure.colorbar(image, ax=grid, shrink=0.9, aspect=30, pad=0.02)
-            bar.set_label(found["value"].attrs["long_name"])
+            tall = int(11 * inches[1])  # letters that go along the bar
+            bar.set_label(textwrap.fill(found["value"].attrs["long_name"], tall))
             bar.outline.set_visible(False)
         note = textwrap.fill(_note(found, readable), int(13 * inches[0]))
         if note:

@@ -107,18 +107,20 @@ def save(figure, path):
     ----------
     figure : matplotlib.figure.Figure
     path : path or sequence of paths
-        One path without a suffix gives both files; otherwise, the files to write, each ending in
-        ``.svg`` or ``.png``. Folders are made.
+        Files to write, each ending in ``.svg`` or ``.png``; one path without such an ending gives
+        both. Folders are made.
 
     Returns
     -------
     list of pathlib.Path
         The files written.
     """
-    if isinstance(path, str | Path):
-        paths = [Path(f"{path}.svg"), Path(f"{path}.png")]
-    else:
+    if not isinstance(path, str | Path):
         paths = [Path(name) for name in path]
+    elif Path(path).suffix[1:] in figure.canvas.get_supported_filetypes():
+        paths = [Path(path)]
+    else:
+        paths = [Path(f"{path}.svg"), Path(f"{path}.png")]
     metadata = {".svg": {"Date": None, "Creator": "bqlib"}, ".png": {"Software": "bqlib"}}
     unknown = [str(file) for file in paths if file.suffix not in metadata]
     if unknown:
