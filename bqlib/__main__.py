@@ -367,6 +367,8 @@ def _check(path, as_json):
     for fault in checked.faults:
         print(f"{folder / fault.path}: {fault.what}")
     how = f"compared with {MANIFEST}" if checked.recorded else f"there is no {MANIFEST} yet"
+    if not checked.recorded and any(fault.path == MANIFEST for fault in checked.faults):
+        how = f"without {MANIFEST}"
     print(
         f"{path}: {_counted(checked.files, 'file')}, {checked.bytes / 1e6:.1f} MB ({how}): "
         + (_counted(len(checked.faults), "fault") if checked.faults else "all as written")

@@ -531,6 +531,8 @@ def _target(value, info: ValidationInfo):
         path = reading.shelf / f"{value}.json"
         if value not in on_shelf:
             also = ", or the path of a .json file"
+            if not on_shelf:
+                also += f"; {reading.shelf} has no targets: name another folder by --shelf"
             raise ValueError(_unknown("target", value, on_shelf, also))
     reading.new("targets", _label(path.stem))
     try:

@@ -350,10 +350,12 @@ def test_a_store_is_checked_by_the_manifest_beside_it(results):
     assert [fault.path for fault in checked.faults] == ["curves.zarr/zarr.json"]
 
 
-def test_a_manifest_that_ends_early_is_named_and_not_the_files(results):
+def test_a_manifest_that_ends_early_is_named_and_not_the_files(results, capsys):
     lines = (results / MANIFEST).read_text().splitlines(keepends=True)
     (results / MANIFEST).write_text("".join(lines[:5]))
     assert found(results) == {MANIFEST: "is cut short"}
+    main(["check", str(results)])
+    assert f"(without {MANIFEST}): 1 fault" in capsys.readouterr().out
 
 
 def test_failures_and_seconds_of_pieces_that_are_not_used_do_not_count(results):

@@ -619,3 +619,9 @@ def test_whatever_stands_in_a_file_is_loaded_or_told(sweep_folder, data):
             line, message = re.fullmatch(r"sweep\.yaml:(\d+): (.+)", problem).groups()
             assert 1 <= int(line) <= last_line
             assert not re.search("pydantic|[Vv]alidat|http|input_|_type|Traceback", message)
+
+
+def test_a_shelf_without_targets_is_named(tmp_path):
+    (tmp_path / "sweep.yaml").write_text("name: x\ntargets: [chen2010_mixture]\n")
+    with pytest.raises(SweepError, match="targets has no targets: name another folder by --shelf"):
+        load(tmp_path / "sweep.yaml")
