@@ -647,12 +647,15 @@ async def _draw_dashboard(scheduler):
 
 
 async def _refuse_other_versions(client):
-    try:
-        found = await client.run(versions)
-    except (ImportError, AttributeError) as error:
-        raise ClusterError(f"workers have no bqlib, or another one: {_line(error)}") from None
-    try:
-        for worker, theirs in found.items():
+    found = await client.run(versions, on_error="return")
+    for worker, theirs in found.items():
+        if isinstance(theirs, OSError):  # it has left in the meantime
+            continue
+        if isinstance(theirs, ImportError | AttributeError):
+            raise ClusterError(f"workers have no bqlib, or another one: {_line(theirs)}")
+        if isinstance(theirs, Exception):
+            raise theirs
+        try:
             refuse_other_versions(theirs, versions(), worker)
-    except OtherCodeError as error:
-        raise ClusterError(str(error)) from None
+        except OtherCodeError as error:
+            raise ClusterError(str(error)) from None

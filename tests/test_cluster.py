@@ -4,7 +4,9 @@ import os
 import stat
 import subprocess
 import sys
+import time
 from contextlib import ExitStack
+from types import SimpleNamespace
 
 import dask
 import pytest
@@ -246,10 +248,19 @@ def test_a_named_scheduler_is_used(other, tmp_path, name_scheduler):
 
 def test_a_named_scheduler_without_workers_is_told(other, tmp_path, monkeypatch, name_scheduler):
     other.scale(0)
+    while other.scheduler.workers:
+        time.sleep(0.05)
     name_scheduler(address=other.scheduler_address)
     monkeypatch.setattr(cluster, "NAMED_SECONDS", 1)
     with pytest.raises(ClusterError, match=r"no Dask worker for .* minutes \(tcp://"):
         session(Site(), tmp_path)
+
+
+def test_a_worker_that_leaves_while_it_is_asked_stops_nothing():
+    async def run(function, on_error):
+        return {"tcp://left": OSError("Address removed."), "tcp://here": function()}
+
+    asyncio.run(cluster._refuse_other_versions(SimpleNamespace(run=run)))
 
 
 def test_workers_that_run_other_versions_are_told(other, tmp_path, monkeypatch, name_scheduler):
