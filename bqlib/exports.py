@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import xarray as xr
 
 from bqlib.files import replacing
 from bqlib.schema import FAILED, MISSING, OK, SWEEP_DIMS, TRIAL_DIMS
@@ -43,6 +44,8 @@ def export(dataset, path, points=False):
         If the suffix is another one, or the dataset has lost a dimension, or has no labels of one.
     IsADirectoryError
         If the path is a folder.
+    TypeError
+        If `dataset` is no dataset.
     ImportError
         If a library for the file is not installed.
 
@@ -54,6 +57,11 @@ def export(dataset, path, points=False):
     have one for each coordinate, ``point_0``, and a ``weight``. Numbers read back as the
     same bits. Reads about 16 MB of values at a time, whatever the size of the results.
     """
+    if not isinstance(dataset, xr.Dataset):
+        raise TypeError(
+            f"what to export is of type {type(dataset).__name__}; give the dataset of "
+            "bqlib.open_results, or a selection of it by lists"
+        )
     path = Path(path)
     writers = {".csv": _write_csv, ".parquet": _write_parquet, ".nc": _write_netcdf}
     suffix = path.suffix.lower()

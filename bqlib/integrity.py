@@ -160,6 +160,8 @@ def _check_folder(results, below):
     sums = pieces | manifest
     owners = {digest: path for path, digest in sums.items()}
     missing = (manifest or pieces).keys() - there
+    whole = {store for store in _stores(missing) if not (results / store).exists()}
+    missing = whole | {path for path in missing if not whole.intersection(_stores([path]))}
     faults += [Fault(path, "is missing") for path in missing]
     size = 0
     for path in sorted(there):

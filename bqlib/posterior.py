@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import cho_solve, solve_triangular
+from scipy.linalg import lapack, solve_triangular
 from scipy.special import ndtri, stdtrit
 
 from bqlib.arrays import Array
@@ -15,7 +15,7 @@ from bqlib.checks import checked_number, checked_values, checked_values_of_f
 from bqlib.discrepancy import mmd2_and_rounding
 from bqlib.embeddings.embedding import Embedding, points_of
 from bqlib.kernels import Kernel
-from bqlib.weights import distinct_points, first_occurrence, leading_cholesky
+from bqlib.weights import PIVOT_TOLERANCE, distinct_points, first_occurrence, leading_cholesky
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,12 +180,13 @@ def joint_draws(
     O(n^3 + n^2 size) time.
     """
     gram, mean = embedding.kernel(points, points), embedding.kernel_mean(points)
-    factor, rank = leading_cholesky(gram)
+    # The points with the largest pivots come first; float64 cannot tell the others from their span.
+    floor = PIVOT_TOLERANCE * np.diag(gram).max(initial=0.0)
+    factor, order, rank, _ = lapack.dpstrf(gram, lower=1, tol=floor)
+    factor, order = np.tril(factor)[:, :rank], order - 1
     white = rng.standard_normal((size, len(points) + 1))
-    values = white[:, :rank] @ factor.T
-    if rank < len(points):  # float64 cannot tell the other points from the span of these
-        across = cho_solve((factor, True), gram[:rank, rank:])
-        values = np.concatenate([values, values @ across], axis=1)
-    projection = solve_triangular(factor, mean[:rank], lower=True)
+    values = np.empty((size, len(points)))
+    values[:, order] = white[:, :rank] @ factor.T
+    projection = solve_triangular(factor[:rank], mean[order[:rank]], lower=True)
     left = max(embedding.prior_variance - projection @ projection, 0.0)
     return values, white[:, :rank] @ projection + np.sqrt(left) * white[:, -1]

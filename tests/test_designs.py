@@ -216,6 +216,7 @@ def test_bad_arguments_are_told(name, options, said):
         ({"rng": "a"}, "rng is 'a'; it must be a seed"),
         ({"target": KERNEL, "kernel": TARGET}, "takes first the target and then the kernel, embed"),
         ({"kernel": TARGET}, "the kernel is of type GaussianMixture; it must be a bqlib.kernels"),
+        ({"target": TARGET.density}, "the target is of type method; .* goes to bqlib.Unnormalised"),
     ],
 )
 def test_arguments_of_a_wrong_type_are_told(name, options, said):

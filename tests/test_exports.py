@@ -105,6 +105,8 @@ def test_what_cannot_be_exported_says_why(curves, tmp_path, monkeypatch):
         bqlib.export(curves, tmp_path / "curves.xlsx")
     with pytest.raises(ValueError, match="no dimension lengthscale: select with lists"):
         bqlib.export(curves.sel(lengthscale=0.5), tmp_path / "curves.csv")
+    with pytest.raises(TypeError, match="is of type DataArray; give the dataset of"):
+        bqlib.export(curves["mmd"], tmp_path / "curves.csv")
     monkeypatch.setattr(exports, "find_spec", lambda name: None)
     with pytest.raises(ImportError, match="need h5netcdf and h5py: pip install h5netcdf h5py"):
         bqlib.export(curves, tmp_path / "curves.nc")

@@ -238,6 +238,11 @@ def test_a_missing_chunk_is_named(results, recorded):
     assert found(results)["curves.zarr/mmd/zarr.json"] == "is missing"
 
 
+def test_a_store_that_is_gone_is_named_once(results):
+    shutil.rmtree(results / "curves.zarr")
+    assert found(results) == {"curves.zarr": "is missing"}
+
+
 def test_a_store_alone_can_be_checked(results, tmp_path):
     alone = shutil.copytree(results / "curves.zarr", tmp_path / "alone.zarr")
     assert check(alone).faults == () and check(alone).files > 20

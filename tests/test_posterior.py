@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 from scipy.special import stdtr
 
-from bqlib import ExponentiatedQuadratic, GaussianMixture, Stein, embed, herding, sbq
+from bqlib import (
+    Brownian,
+    ExponentiatedQuadratic,
+    GaussianMixture,
+    Stein,
+    Uniform,
+    embed,
+    herding,
+    sbq,
+)
 from bqlib.discrepancy import mmd
 from bqlib.posterior import integral, joint_draws
 from bqlib.weights import bq, nonnegative, simplex, sum_to_one, uniform
@@ -278,12 +287,28 @@ def test_values_in_the_place_of_f_are_told(design):
         design.integrate(np.ones(30))
 
 
+def test_values_for_points_that_were_asked_for_but_not_picked_are_told(embedding):
+    short = sbq(embedding.target, ExponentiatedQuadratic(50.0), n=40, rng=0)
+    with pytest.raises(ValueError, match=r"have shape \(40,\), .* points \(design stops at n ="):
+        short.integrate(values=np.ones(40))
+
+
 def test_functions_are_drawn_jointly_with_their_integrals(embedding, points):
-    points = np.concatenate([points, points[:1]])  # a repeat, which has no pivot of its own
-    size = 200_000
+    points = np.concatenate([points[:1], points])  # a repeat, which has no pivot of its own
+    values = check_joint_draws(embedding, points)
+    np.testing.assert_allclose(values[:, 0], values[:, 1], rtol=1e-9)
+
+
+def test_functions_are_drawn_where_one_value_is_known():
+    values = check_joint_draws(embed(Brownian(), Uniform([0.0], [1.0])), [[0.0], [0.3], [0.9]])
+    assert not values[:, 0].any()
+
+
+def check_joint_draws(embedding, points):
+    points, size = np.asarray(points), 200_000
     values, integrals = joint_draws(embedding, points, size, np.random.default_rng(1))
-    np.testing.assert_allclose(values[:, 0], values[:, 8], rtol=1e-9)
     gram, mean = embedding.kernel(points, points), embedding.kernel_mean(points)
     np.testing.assert_allclose(values.T @ values / size, gram, atol=6 / np.sqrt(size))
     np.testing.assert_allclose(values.T @ integrals / size, mean, atol=6 / np.sqrt(size))
     assert np.mean(integrals**2) == pytest.approx(embedding.prior_variance, rel=0.02)
+    return values

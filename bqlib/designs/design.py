@@ -127,6 +127,11 @@ class Design:
         elif f is not None or values is None:
             both = "both" if f is not None else "neither"
             raise ValueError(f"f and values: {both} were given; give one of them")
+        if self.stop and np.shape(values) != (len(self.points),):
+            raise ValueError(
+                f"values have shape {np.shape(values)}, the design has {len(self.points)} points "
+                f"({self.stop})"
+            )
         weights = self.weights
         if rule is not None:
             weights = rule(self.embedding, self.points).final(len(self.points))

@@ -120,8 +120,8 @@ def embed(kernel: Kernel, target: Target) -> Embedding:
     Raises
     ------
     TypeError
-        If `kernel` is no kernel, or the pair has no closed form here; the message names the pairs
-        that have.
+        If `kernel` is no kernel or `target` no target, or the pair has no closed form here; the
+        message names the pairs that have.
     ValueError
         If kernel and target differ in dimension, or their parameters leave no closed form.
 
@@ -151,6 +151,11 @@ def embed(kernel: Kernel, target: Target) -> Embedding:
     if not isinstance(kernel, Kernel):
         raise TypeError(
             f"the kernel is of type {type(kernel).__name__}; it must be a bqlib.kernels.Kernel"
+        )
+    if not hasattr(target, "dim"):
+        raise TypeError(
+            f"the target is of type {type(target).__name__}; it must be one of bqlib.targets, or "
+            "have `dim` and an embedding of its own; a density goes to bqlib.Unnormalised"
         )
     function = find(type(kernel), type(target))
     if kernel.dim is not None and kernel.dim != target.dim:

@@ -146,12 +146,20 @@ def test_a_sweep_of_single_jobs(single_jobs, slurm, tmp_path):
     check_complete(single_jobs, local.pieces(), slurm, output)
 
 
-def test_an_interrupt_cancels_single_jobs(single_jobs, slurm):
-    process = single_jobs.start(*SOON)
-    while len(slurm.queue()) < 4:
+def test_an_interrupt_cancels_single_jobs(single_jobs, slurm, tmp_path):
+    # While it asks for the states of its jobs, Snakemake knows of none.
+    squeue, asked = tmp_path / "bin" / "squeue", tmp_path / "asked"
+    squeue.parent.mkdir()
+    squeue.write_text(
+        f"#!/bin/sh\ntouch '{asked}'\nsleep 3\nexec {shutil.which('squeue')} \"$@\"\n"
+    )
+    squeue.chmod(0o755)
+    single_jobs.edit("bqlib/trial.py", "target, kernel =", "time.sleep(100)\n    target, kernel =")
+    process = single_jobs.start(*SOON, PATH=f"{squeue.parent}:{os.environ['PATH']}")
+    while not asked.exists():
         assert process.poll() is None, process.communicate()[0]
         time.sleep(0.1)
-    time.sleep(5)
+    assert len(slurm.queue()) == 4
     os.killpg(process.pid, signal.SIGINT)
     output, _ = process.communicate(timeout=120)
     assert process.returncode == 128 + signal.SIGINT

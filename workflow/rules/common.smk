@@ -3,6 +3,7 @@
 import os
 import shlex
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -105,8 +106,23 @@ def start_run():
         raise SystemExit(1)
 
 
+def cancel_single_jobs():
+    """End what is left in Slurm's queue: Snakemake forgets jobs while it asks for their states."""
+    if not hasattr(workflow.scheduler._executor, "run_uuid"):
+        return
+    command = ["scancel", f"--name={workflow.scheduler._executor.run_uuid}"]
+    try:
+        subprocess.run(command, check=True, capture_output=True, timeout=60)
+    except FileNotFoundError:
+        pass  # where Slurm is missing, nothing was submitted
+    except subprocess.SubprocessError:
+        say(f"jobs may be left in the queue; to end them: {shlex.join(command)}")
+
+
 def end_run(error=False):
     """Stop the run's process, and say in the last lines how it went and what to do next."""
+    if error:
+        cancel_single_jobs()
     reason = run.stop(session, complete=not error) if "session" in globals() else ""
     failed = timings.failed_trials(RESULTS, PIECES)
     interrupted = reason == "interrupted"
