@@ -13,7 +13,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from bqlib import yamlfile
-from bqlib.worker import OtherCodeError, refuse_other_versions, versions
+from bqlib.run import JOURNAL, PRIVATE
+from bqlib.worker import OtherCodeError, memory_limited, refuse_other_versions, versions
 
 # Batch systems: the class of dask-jobqueue, and its word for who pays.
 BATCH_SYSTEMS = {
@@ -48,10 +49,11 @@ ENVIRONMENT = {
     "MALLOC_TRIM_THRESHOLD_": 2**27,
 }
 SMALLEST_MEMORY = 512 * 2**20  # Python with its libraries takes half of it
-PRIVATE = ".private"  # folder among the results, with the certificates of a run
 KEEP_SECONDS = 2
 FOREVER = "1000 days"
 QUEUE_SECONDS = 10  # between two looks at the batch system's queue
+REFUSED_SECONDS = 600  # most between two tries to submit, where jobs are refused
+LOST_SECONDS = 60  # without a word of a job's workers, after which they are given up
 SPEAK_SECONDS = 60
 CONNECT_SECONDS = 20
 NAMED_SECONDS = 40  # without any worker of a scheduler that the user names
@@ -302,7 +304,10 @@ async def _own_cluster(stack, site, folder, threads):
     """Start the run's own cluster, to end with `stack`; and its jobs on a batch system, or None."""
     import dask
     import distributed
+    from threadpoolctl import threadpool_limits
 
+    # Whatever is lost is replaced here, or comes back by itself: Dask would give it up meanwhile.
+    stack.enter_context(dask.config.set({"distributed.deploy.lost-worker-timeout": FOREVER}))
     own = {"asynchronous": True, "silence_logs": False}
     # Loopback or TLS: other users of these machines cannot run code as this one.
     loopback = "127.0.0.1:0"
@@ -338,8 +343,6 @@ async def _own_cluster(stack, site, folder, threads):
             processes=False, n_workers=1, threads_per_worker=threads, **loopback_only, **own
         )
     else:
-        # Workers that crash are started again; Dask would give up one that is not back by then.
-        stack.enter_context(dask.config.set({"distributed.deploy.lost-worker-timeout": FOREVER}))
         cluster = distributed.LocalCluster(
             n_workers=site.workers or len(os.sched_getaffinity(0)),
             threads_per_worker=1,
@@ -351,6 +354,11 @@ async def _own_cluster(stack, site, folder, threads):
         )
     stack.push_async_callback(cluster.close)
     await cluster
+    if site.system == "job":
+        # Of the whole process: or the end of one thread's trial would lift them for all others.
+        [worker] = cluster.workers.values()
+        stack.enter_context(memory_limited(worker.memory_manager.memory_limit))
+        stack.enter_context(threadpool_limits(1))
     return cluster, None
 
 
@@ -458,6 +466,10 @@ def job_script(site, folder):
     return job.job_script()
 
 
+def _private(path, flags):
+    return os.open(path, flags, 0o600)
+
+
 class _Jobs:
     """The jobs of a run on a batch system.
 
@@ -471,11 +483,14 @@ class _Jobs:
     def __init__(self, system, folder):
         self.system = system
         self.logs = folder / "logs" / "workers"
-        self.journal = folder / ".jobs"
-        self.journal.unlink(missing_ok=True)
+        self.journal = folder / JOURNAL
         self.cluster = None
         self.failures = []
         self._looked = time.monotonic()
+        self._heard = {}  # when a worker of a job was last there, by the job's name
+        self._waiting = set()  # numbers of the jobs that wait, as far as it is known
+        self._pause = QUEUE_SECONDS
+        self._resume = 0.0
 
     def recorded(self, job_class):
         """A class of jobs that keeps failures, and writes down how each job is cancelled."""
@@ -491,7 +506,7 @@ class _Jobs:
                     self.status = Status.failed
                     jobs.failures.append(error)
                     raise
-                with open(jobs.journal, "a", encoding="utf-8") as journal:
+                with open(jobs.journal, "a", encoding="utf-8", opener=_private) as journal:
                     journal.write(f"{self.cancel_command} {self.job_id}\n")
 
         return Job
@@ -518,23 +533,45 @@ class _Jobs:
         from distributed.core import Status
 
         gone = await self._gone()
+        now = time.monotonic()
+        paused = now < self._resume
         for name, job in list(self.cluster.workers.items()):
-            unheard = not any(f"{worker}-".startswith(f"{name}-") for worker in connected)
-            if job.status == Status.failed or (job.job_id in gone and unheard):
+            there = any(f"{worker}-".startswith(f"{name}-") for worker in connected)
+            # One that was put back into the queue is not lost.
+            there |= name in self._heard and job.job_id in self._waiting
+            if there:
+                self._heard[name] = now
+            if there or paused:
+                continue
+            lost = now - self._heard.get(name, now) > LOST_SECONDS
+            if lost:  # it may be there still, as on a node that hangs
+                await job.close()
+            if lost or job.status == Status.failed or job.job_id in gone:
                 del self.cluster.workers[name]
+                self._heard.pop(name, None)
+        if paused:
+            return
         with suppress(OSError, RuntimeError, ValueError):  # kept in failures
-            await self.cluster
+            # Shielded: what is just being submitted must be known to whoever ends the run.
+            await asyncio.shield(self.cluster)
+        self._pause = min(2 * self._pause, REFUSED_SECONDS) if self.failures else QUEUE_SECONDS
+        if self.failures:
+            self._resume = time.monotonic() + self._pause
 
     async def _gone(self):
         """Numbers of the jobs that the batch system has ended, as far as it can be asked."""
         if self.system != "slurm" or time.monotonic() - self._looked < QUEUE_SECONDS:
             return set()
         self._looked = time.monotonic()
-        states = await self.states()
-        return set() if states is None else set(self._numbers()) - set(states)
+        numbers, states = self.numbers(), await self.states()
+        if states is None:
+            return set()
+        self._waiting = {number for number in states if states[number].startswith("PENDING")}
+        return numbers - set(states)
 
-    def _numbers(self):
-        return [job.job_id for job in self.cluster.workers.values() if job.job_id]
+    def numbers(self):
+        """Numbers of the jobs that the batch system took."""
+        return {job.job_id for job in self.cluster.workers.values() if job.job_id}
 
     async def states(self):
         """State of each job that waits or runs, by its number; None where it is not known."""
@@ -577,16 +614,18 @@ class _Guard:
         looked = start
         while not await self._names():
             now = time.monotonic()
-            failure = self.jobs and self.jobs.failure()
-            if failure:
-                raise ClusterError(failure)
+            # Where some jobs were taken, the others are tried again.
+            if self.jobs and self.jobs.cluster.workers and not self.jobs.numbers():
+                failure = self.jobs.failure()
+                if failure:
+                    raise ClusterError(failure)
             if now - start > self.patience:
                 raise ClusterError(self._no_worker())
             if self.jobs and now - looked > KEEP_SECONDS:
                 looked = now
-                states = await self.jobs.states()
-                numbers = self.jobs._numbers()
-                if states is not None and numbers and not set(numbers) & set(states):
+                # In this order: a job that is taken in between is not among the numbers.
+                numbers, states = self.jobs.numbers(), await self.jobs.states()
+                if states is not None and numbers and not numbers & set(states):
                     if not await self._names():
                         raise ClusterError(
                             "all jobs ended before their workers had connected"
@@ -633,7 +672,7 @@ class _Guard:
         states = self.jobs and await self.jobs.states()
         if not states:
             return f"waiting for a worker ({self.system})"
-        own = [states.get(number, "gone") for number in self.jobs._numbers()]
+        own = [states.get(number, "gone") for number in sorted(self.jobs.numbers())]
         counts = [f"{own.count(state)} {state}" for state in dict.fromkeys(own)]
         return f"waiting for a worker; jobs of {self.system}: {', '.join(counts)}"
 

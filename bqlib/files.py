@@ -35,6 +35,12 @@ def write_atomically(path, data):
         os.close(folder)
 
 
+def is_private(path):
+    """Whether nobody but this user can have written a file, or into a folder."""
+    found = os.stat(path)
+    return found.st_uid == os.getuid() and not found.st_mode & 0o022
+
+
 @contextmanager
 def replacing(path):
     """Give a path to write a file or a folder to, and put it in the place of `path` at the end.

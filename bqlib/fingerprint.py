@@ -19,8 +19,8 @@ def fingerprint(*objects):
 
     Parameters
     ----------
-    *objects : functions or classes
-        Defined at the top level of their modules.
+    *objects : functions or classes, or str
+        Defined at the top level of their modules; or where, as ``"module:name"``.
 
     Returns
     -------
@@ -36,7 +36,10 @@ def fingerprint(*objects):
 
 def definitions(*objects):
     """The definitions that :func:`fingerprint` is made of: (module, name) to source."""
-    todo = [(item.__module__, item.__qualname__) for item in objects]
+    todo = [
+        tuple(item.split(":")) if isinstance(item, str) else (item.__module__, item.__qualname__)
+        for item in objects
+    ]
     packages = {module.partition(".")[0] for module, _ in todo}
     sources, seen = {}, set()
     while todo:
@@ -46,7 +49,7 @@ def definitions(*objects):
         seen.add(place)
         own, imports, starred = _read(module)
         if name in own:
-            sources[place], references = own[name]
+            sources[place], references = _source(module, name)
             for first, *attributes in references:
                 todo.append((module, first))
                 inside = _module_of(*imports[first]) if first in imports else ""
@@ -82,7 +85,7 @@ def _read(module):
     Returns
     -------
     definitions : dict
-        Name to (source, references).
+        Name to its statements.
     imports : dict
         Name to (module, name there), with an empty name for a module itself.
     starred : list of str
@@ -105,21 +108,22 @@ def _read(module):
             for a in node.names:
                 name = a.asname or a.name.partition(".")[0]
                 imports[name] = (a.name if a.asname else name, "")
-    pieces = {}
+    definitions = {}
     for node in tree.body:
         names = _bound(node)
         if isinstance(node, ast.Expr):  # it may change what it names
-            names = [name for name, *_ in _references(node) if name in pieces]
+            names = [name for name, *_ in _references(node) if name in definitions]
         for name in dict.fromkeys(names):
-            pieces.setdefault(name, []).append(node)
-    definitions = {
-        name: (
-            "\n".join(ast.unparse(_without_docstrings(node)) for node in nodes),
-            set().union(*map(_references, nodes)),
-        )
-        for name, nodes in pieces.items()
-    }
+            definitions.setdefault(name, []).append(node)
     return definitions, imports, starred
+
+
+@cache
+def _source(module, name):
+    """The source of a definition without its comments and docstrings, and what it refers to."""
+    statements = _read(module)[0][name]
+    source = "\n".join(ast.unparse(_without_docstrings(node)) for node in statements)
+    return source, set().union(*map(_references, statements))
 
 
 def _absolute(node, spec):

@@ -15,7 +15,15 @@ from pathlib import Path
 
 from bqlib.files import write_atomically
 from bqlib.schema import SCHEMA_VERSION, SWEEP_DIMS, versions
-from bqlib.timings import PIECE, digest_of, failed_trials, piece_of, timed_pieces, timing_of
+from bqlib.timings import (
+    PIECE,
+    digest_of,
+    failed_trials,
+    made_by,
+    piece_of,
+    timed_pieces,
+    timing_of,
+)
 
 MANIFEST = "manifest-sha256.txt"
 PROVENANCE = "provenance.json"
@@ -98,9 +106,12 @@ def write_manifest(results):
     """
     results = Path(results)
     attributes = _attributes(results / "curves.zarr")
+    # Pieces of earlier runs stay, whatever made them.
+    made = {json.dumps(made_by(results, piece)) for piece in timings_used(results)}
     provenance = {
         "title": attributes["title"],
         "versions": versions(attributes),
+        "versions_of_pieces": [json.loads(text) for text in sorted(made)],
         "config_sha256": attributes["config_sha256"],
         "config": json.loads(attributes["config"]),
     }

@@ -15,7 +15,13 @@ from bqlib.checks import checked_number, checked_values, checked_values_of_f
 from bqlib.discrepancy import mmd2_and_rounding
 from bqlib.embeddings.embedding import Embedding, points_of
 from bqlib.kernels import Kernel
-from bqlib.weights import PIVOT_TOLERANCE, distinct_points, first_occurrence, leading_cholesky
+from bqlib.weights import (
+    PIVOT_TOLERANCE,
+    distinct_points,
+    first_occurrence,
+    leading_cholesky,
+    not_spent,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +86,7 @@ def integral(
     output_scale : float, optional
         The a of :class:`Integral`. Left out, it is fitted by maximum likelihood, a^2 = f'K^{-1}f/n;
         where the weights sum to one, to f minus its best constant and with n - 1 for n. Repeated
-        points, and those after the first whose pivot float64 cannot tell from zero, are left out.
+        points, and those that float64 cannot tell from others, are left out.
 
     Returns
     -------
@@ -131,8 +137,7 @@ def fitted_output_scale(
 ) -> tuple[float, float]:
     """Output scale of greatest likelihood, and its degrees of freedom.
 
-    Points that repeat another, and those after the first that float64 cannot tell apart from those
-    before it, are left out.
+    Points that repeat another are left out, and spent ones: see :func:`bqlib.weights.final`.
 
     Parameters
     ----------
@@ -145,12 +150,16 @@ def fitted_output_scale(
     """
     distinct, gram = distinct_points(kernel, points)
     factor, rank = leading_cholesky(gram)
+    if rank < len(distinct):
+        kept = not_spent(kernel, points)
+        own, gram = distinct_points(kernel, points[kept])
+        distinct, (factor, rank) = kept[own], leading_cholesky(gram)
     freedom = rank - constant
     if freedom < 1:
         raise ValueError(
             f"{rank} distinct points are too few to fit the output scale; give output_scale"
         )
-    white: Array = solve_triangular(factor, values[distinct[:rank]], lower=True)
+    white: Array = solve_triangular(factor, values[distinct], lower=True)
     if constant:
         ones = solve_triangular(factor, np.ones(rank), lower=True)
         white -= ones * (ones @ white) / (ones @ ones)

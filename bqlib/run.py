@@ -24,12 +24,15 @@ from base64 import urlsafe_b64encode
 from collections import namedtuple
 from pathlib import Path
 
-from bqlib.files import write_atomically
+from bqlib.files import is_private, write_atomically
 
 # Environment variables, through which Snakemake's jobs know their run.
 SOCKET = "BQLIB_RUN"  # path of the run's socket
 SWEEP = "BQLIB_SWEEP"  # sweep file, folder of shipped targets, site file and results, as JSON
 KEPT = ".trials"  # folder among the results, see bqlib.server.Kept
+PRIVATE = ".private"  # folder among the results, with the certificates of a run
+JOURNAL = ".jobs"  # file among the results: how each job on a batch system is cancelled
+LOCK_SECONDS = 30  # for which a run waits for the end of one whose Snakemake was killed
 LEAST_SPACE = 2**20  # bytes; with less, a disk is full
 SOME_FAILED = 3  # exit code of a run that is complete but for failed trials
 INTERRUPTED = 128 + signal.SIGINT  # exit code, as in a shell
@@ -88,7 +91,8 @@ def start(sweep, shelf, site, results):
     results = Path(results)
     log = results / "logs" / "run.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    held = lock(results)
+    held = lock(results, patience=LOCK_SECONDS)
+    (results / JOURNAL).unlink(missing_ok=True)
     # They tell of what is there now, which this run will change.
     for name in (MANIFEST, PROVENANCE):
         (results / name).unlink(missing_ok=True)
@@ -105,6 +109,7 @@ def start(sweep, shelf, site, results):
             stdout=sys.stderr.fileno(),
             stderr=errors,
             start_new_session=True,  # Ctrl-C is Snakemake's to handle; it then calls stop()
+            pass_fds=[held.fileno()],  # the results are in use until both have ended
         )
     session = Session(process, folder, results, held, threading.Event())
     while not os.path.exists(place):
@@ -116,8 +121,10 @@ def start(sweep, shelf, site, results):
     return session
 
 
-def lock(results):
+def lock(results, patience=0.0):
     """The open lock file of a folder of results; it is free again when it is closed.
+
+    `patience` is for how many seconds to wait for the end of a run whose Snakemake was killed.
 
     Raises
     ------
@@ -125,20 +132,44 @@ def lock(results):
         If another process holds it.
     """
     held = (results / ".lock").open("a+", encoding="utf-8")
-    try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        held.seek(0)
-        owner = held.read().strip()
-        held.close()
-        raise RunError(
-            f"another run works on {results} ({owner or 'by whom is not known'}): wait until it "
-            "ends, or give the sweep another name"
-        ) from None
+    end = time.monotonic() + patience
+    while True:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except BlockingIOError:
+            held.seek(0)
+            owner = held.read().strip()
+            if _has_ended(owner) and time.monotonic() < end:
+                time.sleep(0.2)
+                continue
+            held.close()
+            raise RunError(
+                f"another run works on {results} ({owner or 'by whom is not known'}): wait until "
+                "it ends, or give the sweep another name"
+            ) from None
+        except OSError as error:
+            held.close()
+            raise RunError(
+                f"{results} cannot be locked against other runs ({error.strerror}): have its file "
+                "system mounted with flock, or put the results elsewhere"
+            ) from None
     held.truncate(0)
-    held.write(f"process {os.getpid()} on {socket.gethostname()}\n")
+    held.write(_owner(os.getpid()))
     held.flush()
     return held
+
+
+def _owner(pid):
+    return f"process {pid} on {socket.gethostname()}\n"
+
+
+def _has_ended(owner):
+    """Whether the owner of a lock was a process of this machine, and is gone."""
+    import psutil
+
+    pid = owner.split()[1] if owner else ""
+    return owner == _owner(pid).strip() and not psutil.pid_exists(int(pid))
 
 
 def _watch_process(session):
@@ -201,8 +232,9 @@ def _end(session):
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-    if process.returncode < 0:
-        _cancel_jobs(session.results)
+    if process.returncode < 0:  # it could not do it itself
+        cancel_jobs(session.results)
+        shutil.rmtree(session.results / PRIVATE, ignore_errors=True)
     with contextlib.suppress(OSError):
         return Path(session.folder, "reason").read_text(encoding="utf-8")
     if not ended_early:
@@ -212,10 +244,12 @@ def _end(session):
     return f"the run's process ended by itself; see {session.results}/logs/run.log"
 
 
-def _cancel_jobs(results):
+def cancel_jobs(results):
     """Cancel what a killed process has left on the batch system."""
     with contextlib.suppress(OSError):
-        for line in (results / ".jobs").read_text(encoding="utf-8").splitlines():
+        if not is_private(results / JOURNAL):  # what others wrote must not be executed
+            return
+        for line in (results / JOURNAL).read_text(encoding="utf-8").splitlines():
             with contextlib.suppress(OSError, subprocess.TimeoutExpired):
                 subprocess.run(shlex.split(line), capture_output=True, timeout=20)
 
@@ -338,7 +372,7 @@ def check_results_folder(results):
         )
 
 
-def check_science(results, experiment, sweep):
+def check_science(results, experiment, sweep, shelf):
     """Refuse to run into results of another sweep or other code that Snakemake would keep.
 
     It makes anew what it knows to be outdated. Of files that came from elsewhere it knows nothing.
@@ -348,8 +382,8 @@ def check_science(results, experiment, sweep):
     results : path-like
         The experiment's folder, as Snakemake names it.
     experiment : bqlib.experiment.Experiment
-    sweep : path-like
-        Its file.
+    sweep, shelf : path-like
+        Its file, and the folder of shipped targets.
 
     Raises
     ------
@@ -361,11 +395,13 @@ def check_science(results, experiment, sweep):
         path for path in outdated(results, experiment) if not _known_to_snakemake(results / path)
     ]
     if strange:
+        command = ["bqlib", "retry", "--sweep", str(sweep), str(results)]
+        if (Path(sweep).parent / "targets").resolve() != Path(shelf).resolve():
+            command[4:4] = ["--shelf", os.path.relpath(shelf)]
         raise RunError(
             f"{results} holds {len(strange)} files of another sweep or of other code, which "
             f"Snakemake did not make here; the first is {strange[0]}. To keep them, give the sweep "
-            "another name; to have them made anew: bqlib retry --sweep "
-            f"{shlex.quote(str(sweep))} {shlex.quote(str(results))}"
+            f"another name; to have them made anew: {shlex.join(command)}"
         )
 
 

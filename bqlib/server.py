@@ -24,11 +24,13 @@ from distributed import KilledWorker, as_completed, wait
 
 from bqlib.cluster import ClusterError, connect, read_site
 from bqlib.experiment import Cell, load, piece_name
-from bqlib.run import KEPT, RunError
+from bqlib.files import is_private
+from bqlib.run import KEPT, RunError, cancel_jobs
 from bqlib.studies.study import pack
 from bqlib.worker import OtherCodeError, attempt, versions
 
 PROGRESS_SECONDS = 5
+ENDING_SECONDS = 20  # for the end of a run whose Snakemake is gone
 KEPT_PIECES = 1000  # more than Snakemake has jobs at a time
 
 
@@ -76,12 +78,14 @@ class Kept:
     def read(self, digest, seed):
         """What was written, or None."""
         try:
+            if not is_private(self.folder):  # what others wrote must not be unpickled
+                return None
             return pickle.loads(self._path(digest, seed).read_bytes())
         except (OSError, EOFError, pickle.UnpicklingError):
             return None
 
     def write(self, digest, seed, outcome):
-        self.folder.mkdir(exist_ok=True)
+        self.folder.mkdir(mode=0o700, exist_ok=True)
         path = self._path(digest, seed)
         path.with_suffix(".tmp").write_bytes(pickle.dumps(outcome))
         path.with_suffix(".tmp").rename(path)
@@ -131,7 +135,7 @@ class Run:
         outcomes, seconds = await self.outcomes(spec, seeds, digest)
         data = await self._aside(encode_piece, spec, seeds, [outcomes[seed] for seed in seeds])
         failed = {seed: text for seed, text in outcomes.items() if isinstance(text, str)}
-        return data, {"seconds": seconds, "failed": failed}
+        return data, {"seconds": seconds, "failed": failed, "versions": versions()}
 
     async def _aside(self, function, *arguments):
         """The result of a function that may take a while, in the one thread for such."""
@@ -270,7 +274,9 @@ async def serve(sweep, shelf, site, results, place, parent):
     loop = asyncio.get_running_loop()
     for signal_number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(signal_number, run.end)
-    threading.Thread(target=_watch_parent, args=(loop, run, int(parent)), daemon=True).start()
+    threading.Thread(
+        target=_watch_parent, args=(loop, run, int(parent), results), daemon=True
+    ).start()
     server = await asyncio.start_unix_server(run.answer, place)
     os.chmod(place, 0o600)
     wanted = asyncio.create_task(run.wanted.wait())
@@ -310,12 +316,13 @@ def trials_to_do(experiment, results):
     return sum(trials) + sum(seeds)
 
 
-def _watch_parent(loop, run, parent):
+def _watch_parent(loop, run, parent, results):
     """End the run when Snakemake is gone, however it went."""
     while os.getppid() == parent:
         time.sleep(0.5)
     loop.call_soon_threadsafe(run.end)
-    time.sleep(20)
+    time.sleep(ENDING_SECONDS)
+    cancel_jobs(results)
     os.killpg(0, signal.SIGKILL)
 
 

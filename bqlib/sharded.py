@@ -111,13 +111,13 @@ def sbq(client, target, kernel, n, *, candidates, seed=0):
     interpolant = Interpolant(embedding, n)
     points = np.empty((n, target.dim))
     with _Shards(client, _NewtonShard, _Part(target, kernel, candidates, seed, n)) as shards:
-        height = max(shards.ask("height"))
         for step in range(n):
-            found = [choice for choice in shards.ask("best", height) if choice is not None]
+            found = [choice for choice in shards.ask("best") if choice is not None]
             if not found:
-                return Design(embedding, points[:step], bq, stop_reason(step, n, False))
+                spent = all(shards.ask("spent"))
+                return Design(embedding, points[:step], bq, stop_reason(step, n, spent))
             pick = max(found, key=lambda choice: choice.score)
-            if pick.power <= PIVOT_TOLERANCE * height:
+            if pick.power <= PIVOT_TOLERANCE * pick.height:
                 return Design(embedding, points[:step], bq, stop_reason(step, n, True))
             points[step] = pick.x
             interpolant.add(pick.x, pick.column, pick.residual, pick.power)
@@ -177,6 +177,7 @@ class _Choice:
     column: np.ndarray
     residual: float
     power: float
+    height: float
 
 
 @dataclass(frozen=True)
@@ -205,9 +206,9 @@ class _Shard:
                 self.known += 1
             return getattr(self, question)(*arguments)
 
-    def best(self, *arguments):
+    def best(self):
         """The best candidate of all blocks, the first of equals; None where none is of use."""
-        choices = [self.best_of_block(block, *arguments) for block in self.blocks]
+        choices = [self.best_of_block(block) for block in self.blocks]
         choices = [choice for choice in choices if choice is not None]
         return max(choices, key=lambda choice: choice.score, default=None)
 
@@ -217,22 +218,25 @@ class _NewtonShard(_Shard):
         nothing = np.empty((0, pool.shape[1]))
         return FixedPool(Request(self.embedding, n, nothing, pool, None, None))
 
-    def height(self):
-        return max(block.height for block in self.blocks)
+    def spent(self):
+        """Whether all candidates are."""
+        blocks = self.blocks
+        return all((block.power <= PIVOT_TOLERANCE * block.heights).all() for block in blocks)
 
     def learn(self, pick):
         for block in self.blocks:
             block.learn(self.known, pick.x, pick.column, pick.residual, pick.power)
 
-    def best_of_block(self, block, height):
-        repeats = block.power <= ROUNDING * height
+    def best_of_block(self, block):
+        repeats = block.power <= ROUNDING * block.heights
         block.residual[repeats] = block.power[repeats] = 0.0
         score = decrement(block.residual, block.power)
         i = best(score)
         if i is None:
             return None
         column = block.basis[: self.known, i].copy()
-        return _Choice(score[i], block.pool[i], column, block.residual[i], block.power[i])
+        of_pick = (values[i] for values in (block.residual, block.power, block.heights))
+        return _Choice(score[i], block.pool[i], column, *of_pick)
 
 
 class _HerdingShard(_Shard):

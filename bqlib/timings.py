@@ -69,8 +69,17 @@ def read_timing(results, piece):
 
 def digest_of(results, piece):
     """Digest of the spec that a piece was made for, None where its file of timings has none."""
+    return _entry(results, piece, "digest")
+
+
+def made_by(results, piece):
+    """Versions of what made a piece, by name; None where its file of timings has none."""
+    return _entry(results, piece, "versions")
+
+
+def _entry(results, piece, name):
     try:
-        return json.loads(Path(results, "timings", timing_of(piece)).read_bytes())["digest"]
+        return json.loads(Path(results, "timings", timing_of(piece)).read_bytes())[name]
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

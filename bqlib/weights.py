@@ -9,9 +9,10 @@ All rules but :func:`uniform` minimise the MMD, each over its own set of weights
 habits. A point that repeats an earlier one gets weight zero: f there is known already. So it is
 where one earlier point by itself leaves at most 1e-8 of its prior variance, as for a smooth kernel
 and points within 1e-4 length-scales: with weights on both, large and opposite, an estimate would
-take a derivative of f from the last digits of its values. And they end before the first point whose
-pivot, its prior variance given all points before it, is at most 1e-12 of the largest k(x, x): from
-there on solving for weights gives noise.
+take a derivative of f from the last digits of its values. And they end before the first point that
+is spent: its pivot, its prior variance given all points before it, is at most 1e-12 of k(x, x), and
+from there on solving for weights gives noise. Those of a finished set of points, :func:`final`, do
+not end: only spent points have weight zero, wherever they come.
 
 A point where k(x, x) is zero, such as 0 for :class:`bqlib.Brownian`, is worth nothing to the MMD,
 and its weight changes nothing. It is zero, except that where weights have sum one the first such
@@ -31,13 +32,15 @@ from bqlib.embeddings.embedding import Embedding, points_of
 from bqlib.kernels import Kernel
 
 REPEAT_TOLERANCE = 1e-8  # of k(x, x), left by one other point: about the root of float64's rounding
-PIVOT_TOLERANCE = 1e-12  # of the largest k(x, x); below it float64 has no digits left
+PIVOT_TOLERANCE = 1e-12  # of k(x, x); below it float64 has no digits left
 SLOPE_TOLERANCE = 1e-13  # of the largest linear term; below it a slope is rounding
 
 
 @dataclass(frozen=True, eq=False)
 class PrefixWeights:
     """Weights of the first n points, for n = 1..rank.
+
+    They end before the first spent point; :func:`final` gives those of all points even then.
 
     Attributes
     ----------
@@ -81,7 +84,7 @@ class Conditioning:
     Attributes
     ----------
     pivots : ndarray, shape (distinct,)
-        Prior variance of each distinct point given those before it, over the largest k(x, x).
+        Prior variance of each distinct point given those before it, over its k(x, x).
         It ends with the first that is at most 1e-12.
     rank : int
         Number of distinct points before that one.
@@ -246,6 +249,40 @@ def simplex(embedding: Embedding, points: ArrayLike) -> PrefixWeights:
     return _with_the_rest(embedding, points, _rule(embedding, points, solve), nonnegative)
 
 
+def final(rule: Rule, embedding: Embedding, points: ArrayLike) -> Array:
+    """Weights of all points by a rule, where those of their prefixes are not asked for.
+
+    The last row of the rule's matrix. Where it ends early, points are taken one by one, always the
+    one of the largest pivot over k(x, x), down to 1e-12. The others are spent and have weight zero,
+    and the rule gives the weights of those that were taken. Taken in the order of the points, the
+    first of a crowd would get weights that are larger by orders of magnitude.
+
+    Parameters
+    ----------
+    rule : callable
+        Of this module, or (embedding, points) -> PrefixWeights.
+    embedding : Embedding
+    points : array_like, shape (n, d)
+
+    Returns
+    -------
+    ndarray, shape (n,)
+
+    Notes
+    -----
+    The cost of the rule, twice where it ends early, and O(n^3) time for finding spent points.
+    """
+    points = points_of(embedding, points)
+    found = rule(embedding, points)
+    if found.stop:
+        kept = not_spent(embedding.kernel, points)
+        if len(kept) < len(points):
+            weights = np.zeros(len(points))
+            weights[kept] = rule(embedding, points[kept]).final(len(kept))
+            return weights
+    return found.final(len(points))
+
+
 def conditioning(embedding: Embedding, points: ArrayLike, weights: ArrayLike) -> Conditioning:
     """How well conditioned points are, and their weights.
 
@@ -274,7 +311,6 @@ def conditioning(embedding: Embedding, points: ArrayLike, weights: ArrayLike) ->
         raise ValueError("there are no points")
     weights = checked_values(weights, n, "weights")
     distinct, gram = distinct_points(embedding.kernel, points)
-    height = np.diag(gram).max(initial=0.0)
     factor, rank = leading_cholesky(gram)
     pivots = np.square(np.diag(factor))
     if rank < len(distinct):
@@ -282,7 +318,7 @@ def conditioning(embedding: Embedding, points: ArrayLike, weights: ArrayLike) ->
         pivots = np.append(pivots, gram[rank, rank] - row @ row)
     eigenvalues = np.linalg.eigvalsh(gram[:rank, :rank])
     return Conditioning(
-        pivots=pivots / height,
+        pivots=pivots / np.diag(gram)[: len(pivots)],
         rank=rank,
         duplicates=n - len(distinct),
         condition_number=float(eigenvalues[-1] / eigenvalues[0]) if rank else np.nan,
@@ -305,7 +341,9 @@ def repeats(gram: Array, heights: Array, others: Array) -> Mask:
 
     1 - k(x, y)^2 / (k(x, x) k(y, y)) <= 1e-8, from k(x, y) (n, m), k(x, x) (n,) and k(y, y) (m,).
     """
-    return np.square(gram) >= (1 - REPEAT_TOLERANCE) * heights[:, None] * others
+    # By roots, as squares of small heights underflow.
+    least = np.sqrt(1 - REPEAT_TOLERANCE) * np.sqrt(heights)[:, None] * np.sqrt(others)
+    return np.abs(gram) >= least
 
 
 def distinct_points(kernel: Kernel, points: Array) -> tuple[Indices, Array]:
@@ -324,13 +362,36 @@ def distinct_points(kernel: Kernel, points: Array) -> tuple[Indices, Array]:
 
 
 def leading_cholesky(gram: Array) -> tuple[Array, int]:
-    """Cholesky factor of the largest leading block with pivots above tolerance, and its size."""
-    floor = PIVOT_TOLERANCE * np.diag(gram).max(initial=0.0)
+    """Cholesky factor of the largest leading block with pivots above tolerance, and its size.
+
+    Rounding in a pivot is about eps k(x, x), of its own point whatever the heights of others.
+    """
     factor, info = lapack.dpotrf(gram, lower=True, clean=True)
     pivots = np.square(np.diag(factor)[: info - 1 if info else len(gram)])
-    small = np.flatnonzero(pivots <= floor)
+    small = np.flatnonzero(pivots <= PIVOT_TOLERANCE * np.diag(gram)[: len(pivots)])
     rank = int(small[0]) if len(small) else len(pivots)
     return factor[:rank, :rank], rank
+
+
+def not_spent(kernel: Kernel, points: Array) -> Indices:
+    """Indices of the points that are not spent, in their order: see :func:`final`.
+
+    Exact repeats are left out. A point where k(x, x) is zero is kept.
+    """
+    gram = kernel(points, points)
+    roots = np.sqrt(np.diag(gram))
+    zero = np.flatnonzero(roots == 0)
+    roots[zero] = 1.0
+    unit = gram / roots / roots[:, None]
+    _, order, rank, _ = lapack.dpstrf(unit, lower=1, tol=PIVOT_TOLERANCE)
+    kept = np.sort(np.append(order[:rank] - 1, zero))
+    # In the order of the points, a pivot may be smaller than the least of those.
+    while True:
+        distinct, gram = distinct_points(kernel, points[kept])
+        _, rank = leading_cholesky(gram)
+        if rank == len(distinct):
+            return kept
+        kept = np.delete(kept, distinct[rank])
 
 
 def _rule(embedding: Embedding, points: ArrayLike, solve: Solve) -> PrefixWeights:

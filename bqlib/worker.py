@@ -38,7 +38,7 @@ def attempt(spec, seed, expected):
             f"the worker on {where} runs other code: was bqlib or a plug-in changed during the "
             "run? Start it again"
         )
-    with memory_limited():
+    with memory_limited(own_memory()):
         try:
             return spec.run(seed)
         except (SystemExit, KeyboardInterrupt, GeneratorExit) as error:
@@ -60,18 +60,22 @@ def versions():
     return packages | {"python": ".".join(map(str, sys.version_info[:2]))}
 
 
+def own_memory():
+    """Bytes of memory that the worker of this thread has; None where it is not limited."""
+    from distributed import get_worker
+
+    return get_worker().memory_manager.memory_limit
+
+
 @contextmanager
-def memory_limited():
-    """Within a worker: let allocations beyond its memory raise a MemoryError.
+def memory_limited(limit):
+    """Let allocations of this process beyond `limit`, a worker's bytes, raise a MemoryError.
 
     Without it, what runs out of memory is the machine or the job, and that kills the worker.
     A sixteenth and 256 MiB are left to Python and to the process that watches over the worker.
     """
     import resource  # not on every system
 
-    from distributed import get_worker
-
-    limit = get_worker().memory_manager.memory_limit
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     if limit:
         wanted = max(limit - limit // 16 - 2**28, limit // 2)

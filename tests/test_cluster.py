@@ -1,18 +1,22 @@
 import asyncio
 import json
 import os
+import resource
 import stat
 import subprocess
 import sys
 import time
 from contextlib import ExitStack
+from functools import partial
 from types import SimpleNamespace
 
 import dask
 import pytest
 from distributed import LocalCluster
+from distributed.core import Status
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from bqlib import cluster
+from bqlib import cluster, worker
 from bqlib.cluster import BATCH_SYSTEMS, ClusterError, Site, connect, job_script, read_site
 
 PROFILES = cluster.Path(__file__).parent.parent / "profiles"
@@ -144,6 +148,108 @@ def test_trials_run_inside_a_job(tmp_path):
 
     (said,) = session(Site(system="job"), tmp_path, act)
     assert said == "Dask: 1 workers"
+
+
+def test_trials_inside_a_job_share_its_limits(tmp_path):
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+
+    def limits(seconds):
+        with worker.memory_limited(worker.own_memory()), threadpool_limits(1):
+            time.sleep(seconds)
+        threads = {library["num_threads"] for library in threadpool_info()}
+        return resource.getrlimit(resource.RLIMIT_DATA)[0], threads
+
+    async def act(client):
+        # The first to end must not lift the limits of the second.
+        short, long = client.submit(limits, 0.1), client.submit(limits, 0.5)
+        assert await short.result() == await long.result() == (2**32 - 2**28 - 2**28, {1})
+
+    async def work():
+        async with connect(Site(system="job", memory="4GiB"), tmp_path, threads=2) as client:
+            await act(client)
+
+    asyncio.run(work())
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+
+
+class Submissions:
+    """Stands for a cluster of dask-jobqueue that is to have two jobs, "1" and "2"."""
+
+    def __init__(self, jobs, error=None):
+        self.jobs, self.error, self.workers, self.closed, self.tries = jobs, error, {}, [], 0
+        jobs.cluster = self
+
+    def __await__(self):
+        return self._submit().__await__()
+
+    async def _submit(self):
+        self.tries += 1
+        await asyncio.sleep(0.1)
+        for name in {"1", "2"} - set(self.workers):
+            job = SimpleNamespace(status=Status.created, job_id=f"{name}.{self.tries}")
+            job.close = partial(self._close, job.job_id)
+            self.workers[name] = job
+            if self.error:
+                job.status, job.job_id = Status.failed, None
+                self.jobs.failures.append(self.error)
+        if self.error:
+            raise self.error
+
+    async def _close(self, number):
+        self.closed.append(number)
+
+
+def test_jobs_whose_workers_are_lost_are_replaced_on_any_system(tmp_path, monkeypatch):
+    monkeypatch.setattr(cluster, "LOST_SECONDS", 0.05)
+    jobs = cluster._Jobs("pbs", tmp_path)
+    submissions = Submissions(jobs)
+
+    async def work():
+        await jobs.replace([])
+        await jobs.replace(["1-0", "1-1"])
+        await asyncio.sleep(0.1)
+        await jobs.replace(["1-1"])
+        assert jobs.numbers() == {"1.1", "2.1"}  # the second waits still
+        await asyncio.sleep(0.1)
+        await jobs.replace([])
+        assert jobs.numbers() == {"1.4", "2.1"} and submissions.closed == ["1.1"]
+
+    asyncio.run(work())
+
+
+def test_refused_submissions_are_tried_again_ever_more_seldom(tmp_path, monkeypatch):
+    monkeypatch.setattr(cluster, "QUEUE_SECONDS", 0.1)
+    jobs = cluster._Jobs("pbs", tmp_path)
+    submissions = Submissions(jobs, RuntimeError("too many jobs"))
+
+    async def work():
+        end = time.monotonic() + 2
+        while time.monotonic() < end:
+            await jobs.replace([])
+            assert jobs.failure() in (None, "pbs did not take a job: too many jobs")
+            await asyncio.sleep(0.01)
+        assert 2 <= submissions.tries <= 4
+        submissions.error = None
+        while not jobs.numbers():
+            await jobs.replace([])
+            await asyncio.sleep(0.01)
+
+    asyncio.run(work())
+
+
+def test_what_is_being_submitted_at_the_end_of_a_run_is_known(tmp_path):
+    jobs = cluster._Jobs("pbs", tmp_path)
+    submissions = Submissions(jobs)
+
+    async def work():
+        task = asyncio.create_task(jobs.replace([]))
+        await asyncio.sleep(0.05)
+        task.cancel()
+        await asyncio.wait([task])
+        await asyncio.sleep(0.1)
+        assert set(submissions.workers) == {"1", "2"}
+
+    asyncio.run(work())
 
 
 STRANGER = """

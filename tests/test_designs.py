@@ -17,19 +17,22 @@ from bqlib import (
     Empirical,
     ExponentiatedQuadratic,
     GaussianMixture,
+    IntegratedBrownian,
     Matern,
+    OnCoordinates,
     Product,
     Stein,
     Uniform,
     embed,
     registry,
 )
+from bqlib.designs.design import support
 from bqlib.designs.joint import _descend
 from bqlib.designs.newton import Interpolant
 from bqlib.discrepancy import mmd2, mmd2_of_prefixes, spectral_mmd2
 from bqlib.kernels import ProductKernel
 from bqlib.streams import stream
-from bqlib.weights import bq, uniform
+from bqlib.weights import bq, sum_to_one, uniform
 
 TARGET = GaussianMixture(
     [0.5, 0.3, 0.2],
@@ -412,6 +415,29 @@ def test_a_candidate_without_variance_is_never_picked(name):
     np.testing.assert_array_equal(np.sort(points, axis=0), pool[1:])
 
 
+@pytest.mark.parametrize("name", DISTINCT)
+@pytest.mark.parametrize("options", [{}, {"initial": [[0.5], [5e-5]]}, {"memory": 650}])
+def test_a_low_candidate_is_no_spent_one(name, options):
+    if "memory" in options and name != "sbq":
+        pytest.skip("the others take no memory")
+    pool = np.array([[0.5], [5e-5], [0.9]])  # of heights from 4e-14 to 0.2
+    design = make(name, 3, Uniform([0.0], [1.0]), IntegratedBrownian(), pool, **options)
+    assert design.stop == "" and design.weights.all()
+
+
+def test_weights_of_a_design_go_on_after_a_spent_initial_point():
+    crowd = np.linspace(0, 0.1, 30)[:, None] * np.ones(2)
+    design = make("sbq", 40, initial=crowd)
+    assert 0 < np.count_nonzero(design.weights[:30]) < 30 and design.weights[30:].all()
+    found = design.integrate(lambda x: np.cos(x[0]), rule=sum_to_one)
+    assert found.std < 0.5 and found.freedom > 10
+
+
+def test_the_weights_of_a_design_cannot_be_changed():
+    with pytest.raises(ValueError, match="read-only"):
+        make("sbq", 5).weights[0] = 1.0
+
+
 # --- Joint optimisation ---------------------------------------------------------------------------
 
 
@@ -452,6 +478,17 @@ def test_points_that_move_stay_in_the_boxes_of_a_product(name, options):
     target = Product([Uniform([0.0], [0.5]), GaussianMixture([1.0], [[0.0]], [[[1.0]]])])
     points = make(name, 15, target, candidates=Candidates(size=100), **options).points
     assert points[:, 0].min() >= 0 and points[:, 0].max() <= 0.5
+
+
+@pytest.mark.parametrize("name, options", [("joint", {}), ("sbq", {"refine": 2})])
+def test_points_that_move_stay_where_the_kernel_is_defined(name, options):
+    data = np.random.default_rng(0).random((200, 2))
+    kernel = Brownian() + 2.0 * (OnCoordinates(Brownian(), [1]) * OnCoordinates(Matern(1.0), [0]))
+    points = make(name, 6, Empirical(data), kernel, data, **options).points
+    assert points.min() >= 0 and points.max() <= 1
+    half = OnCoordinates(Brownian(), [1])
+    lower, upper = support(embed(half, Empirical(data)))
+    assert (lower[1], upper[1]) == (0, 1) and lower[0] < -1e9 and upper[0] > 1e9
 
 
 def test_joint_is_sbq_where_its_mmd_is_below_rounding():

@@ -36,7 +36,7 @@ from bqlib import (
 from bqlib.embeddings import Embedding, find, register
 from bqlib.embeddings.empirical import SIDE
 from bqlib.embeddings.rational_quadratic import gamma_rule
-from bqlib.kernels import UnitCubeKernel
+from bqlib.kernels import ProductKernel, UnitCubeKernel
 
 HERE = Path(__file__).parent
 CASES = json.loads((HERE / "reference" / "embeddings.json").read_text())["cases"]
@@ -327,6 +327,14 @@ def test_gamma_rule_has_the_moments_of_the_gamma_distribution(alpha):
         assert weights @ np.exp(-t * tau) == pytest.approx(expected, rel=1e-10)
 
 
+@pytest.mark.parametrize("alpha", [0.1, 0.15, 0.195])
+def test_the_heaviest_tails_that_an_embedding_takes(alpha):
+    kernel, target = RationalQuadratic(1.0, alpha=alpha), Uniform([0], [1])
+    for x in (0.3, 20.0):
+        expected = quad(lambda y: kernel([[x]], [[y]])[0, 0], 0, 1, epsabs=0, epsrel=1e-12)[0]  # noqa: B023
+        assert embed(kernel, target).kernel_mean([[x]])[0] == pytest.approx(expected, rel=1e-10)
+
+
 def test_the_cauchy_closed_form_meets_the_mixture_of_length_scales():
     x = np.array([[-300.0], [-2.0], [0.1], [0.9], [40.0]])
     for target in (
@@ -529,6 +537,7 @@ def test_scalings_and_sums_may_be_factors_of_a_product():
         (Matern([0.5] * 3), SQUARE, "for points of dimension 3, the target has dimension 2"),
         (EQ * MATERNS[0], SQUARE, r"they share \[0, 1\]; put each factor in OnCoordinates"),
         (FACTORS * OnCoordinates(Brownian(), [0]), SQUARE, r"they share \[0\]"),
+        (ProductKernel(*FACTORS.parts, FACTORS.parts[0]), SQUARE, r"they share \[1\]"),
         (OnCoordinates(Matern(0.5), [0]), Product([FULL]), r"which are \[\(0, 1\)\]"),
         (OnCoordinates(Matern(0.5), [2]), SQUARE, r"which are \[\(0,\), \(1,\)\]"),
     ],
@@ -536,6 +545,11 @@ def test_scalings_and_sums_may_be_factors_of_a_product():
 def test_parameters_that_leave_no_closed_form(kernel, target, problem):
     with pytest.raises(ValueError, match=problem):
         embed(kernel, target)
+
+
+def test_a_product_of_one_kernel_is_that_kernel():
+    found, alone = (embed(kernel, SQUARE) for kernel in (ProductKernel(EQ), EQ))
+    assert found.prior_variance == alone.prior_variance
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import sys
 import pytest
 
 from bqlib import registry
-from bqlib.fingerprint import _read, fingerprint
+from bqlib.fingerprint import _read, _source, fingerprint
 
 MODULES = {
     "__init__": """
@@ -85,14 +85,14 @@ def digest(tmp_path, monkeypatch):
                 assert old in text
                 text = text.replace(old, new)
             (tmp_path / "sample" / f"{name.replace('.', '/')}.py").write_text(text)
-        _read.cache_clear()
+        _read.cache_clear(), _source.cache_clear()
         for name in [name for name in sys.modules if name.partition(".")[0] == "sample"]:
             del sys.modules[name]
         importlib.invalidate_caches()
         return fingerprint(importlib.import_module("sample.rules").rule)
 
     yield after
-    _read.cache_clear()
+    _read.cache_clear(), _source.cache_clear()
 
 
 @pytest.mark.parametrize(

@@ -153,6 +153,14 @@ def test_matern_is_a_product_over_coordinates(nu):
     np.testing.assert_allclose(Matern([0.4, 1.1], nu=nu)(x, y), parts[0] * parts[1], rtol=1e-14)
 
 
+def test_matern_in_many_dimensions_is_zero_far_off_and_a_product_nearby():
+    far = Matern(1e-4)(np.zeros((1, 50)), np.ones((1, 50)))
+    assert far.tolist() == [[0.0]]
+    x = np.random.default_rng(5).random((2, 50))
+    parts = [Matern(0.7)(x[:, [c]], x[:, [c]]) for c in range(50)]
+    np.testing.assert_allclose(Matern(0.7)(x, x), np.prod(parts, axis=0), rtol=1e-12)
+
+
 def test_rational_quadratic_from_its_definition_to_its_limit():
     kernel = RationalQuadratic([0.5, 2.0], alpha=1.5)
     value = kernel([[0.0, 0.0]], [[1.0, 1.0]])
@@ -160,6 +168,18 @@ def test_rational_quadratic_from_its_definition_to_its_limit():
     x = np.linspace(-2, 2, 9)[:, None]
     limit = RationalQuadratic(0.7, alpha=1e9)(x, x)
     np.testing.assert_allclose(limit, ExponentiatedQuadratic(0.7)(x, x), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "alpha, tolerance", [(1e6, 1e-5), (1e12, 1e-11), (1e16, 1e-14), (1e300, 1e-14)]
+)
+@pytest.mark.parametrize("dim", [1, 2, 5])
+def test_rational_quadratic_of_large_alpha_is_exponentiated_quadratic(alpha, tolerance, dim):
+    x = np.random.default_rng(6).normal(size=(4, dim))
+    kernel = RationalQuadratic(0.7, alpha=alpha, scale="density")
+    limit = ExponentiatedQuadratic(0.7, scale="density")
+    for of in (lambda k: k(x, x), lambda k: k.diagonal(x), lambda k: k.gradient(x, x)):
+        np.testing.assert_allclose(of(kernel), of(limit), rtol=100 * tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("nu", [0.5, 1.5, 2.5, "eq", "rq"])

@@ -18,7 +18,7 @@ from bqlib import (
 )
 from bqlib.discrepancy import mmd
 from bqlib.posterior import integral, joint_draws
-from bqlib.weights import bq, nonnegative, simplex, sum_to_one, uniform
+from bqlib.weights import bq, final, nonnegative, simplex, sum_to_one, uniform
 
 DRAWS = 1500
 
@@ -280,6 +280,20 @@ def test_values_at_near_repeats_do_not_count(design, rule):
     found = replace(design, points=points).integrate(values=values, rule=rule)
     np.testing.assert_allclose([found.mean, found.std], [alone.mean, alone.std], rtol=1e-9)
     assert found.freedom == alone.freedom
+
+
+def test_values_after_a_spent_point_count(embedding):
+    crowd, far = np.linspace(0, 1, 40)[:, None] * [1.0, 0.0], [[-2.0, -1.0], [-1.0, 1.0]]
+    points = np.concatenate([crowd, far])
+    f = np.cos(points @ [1.0, 2.0])
+    rank = len(bq(embedding, points).matrix)
+    weights = final(bq, embedding, points)
+    found = integral(embedding, points, weights, f)
+    assert rank < 40 and found.freedom == np.count_nonzero(weights) >= rank + 2
+    kept = weights != 0
+    alone = integral(embedding, points[kept], weights[kept], f[kept])
+    np.testing.assert_allclose(found.output_scale, alone.output_scale, rtol=1e-12)
+    assert alone.freedom == found.freedom
 
 
 def test_values_in_the_place_of_f_are_told(design):

@@ -3,6 +3,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -33,6 +34,37 @@ def test_another_run_on_the_same_results_is_refused(started, tmp_path):
     assert run.stop(started) == ""
     again = run.start(*arguments)
     assert run.stop(again) == ""
+
+
+def test_results_are_in_use_until_the_process_of_a_killed_run_has_ended(started):
+    started.lock.close()  # as where Snakemake is killed
+    with pytest.raises(run.RunError, match="another run works on"):
+        run.lock(started.results)
+    run.stop(started)
+    run.lock(started.results).close()
+
+
+def test_the_end_of_a_killed_run_is_waited_for(tmp_path):
+    killed = f"""
+import subprocess
+from pathlib import Path
+from bqlib.run import lock
+held = lock(Path({str(tmp_path)!r}))
+subprocess.Popen(["sleep", "3"], pass_fds=[held.fileno()])
+"""
+    subprocess.run([sys.executable, "-c", killed], check=True)
+    with pytest.raises(run.RunError, match="another run works on"):
+        run.lock(tmp_path)
+    run.lock(tmp_path, patience=30).close()
+
+
+def test_a_file_system_without_locks_is_told(tmp_path, monkeypatch):
+    def refuse(file, operation):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(run.fcntl, "flock", refuse)
+    with pytest.raises(run.RunError, match=r"cannot be locked .*No locks available.* flock"):
+        run.lock(tmp_path)
 
 
 def test_the_socket_is_private(started):
@@ -67,7 +99,11 @@ def test_a_run_that_cannot_start_says_why(tmp_path):
 def test_jobs_of_a_killed_process_are_cancelled(tmp_path):
     witness = tmp_path / "cancelled"
     (tmp_path / ".jobs").write_text(f"touch {witness}-1\nno-such-command 2\ntouch {witness}-3\n")
-    run._cancel_jobs(tmp_path)
+    (tmp_path / ".jobs").chmod(0o620)
+    run.cancel_jobs(tmp_path)
+    assert not list(tmp_path.glob("cancelled*"))  # others may have written it
+    (tmp_path / ".jobs").chmod(0o600)
+    run.cancel_jobs(tmp_path)
     assert sorted(path.name for path in tmp_path.glob("cancelled*")) == [
         "cancelled-1",
         "cancelled-3",

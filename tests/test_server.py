@@ -23,6 +23,9 @@ def test_kept_trials_outlive_a_run_and_are_forgotten_in_time(tmp_path, monkeypat
     assert curves["mmd"].tolist() == [0, 1, 2] and seconds == 1.5
     (tmp_path / "kept" / "digest-1.pickle").write_bytes(b"\x80\x05")  # cut short
     assert kept.read("digest", 1) is None
+    kept.folder.chmod(0o770)
+    assert kept.read("digest", 0) is None  # others may have written it
+    kept.folder.chmod(0o700)
     monkeypatch.setattr(server, "KEPT_PIECES", 2)
     for digest in ("digest", "second", "third"):
         assert kept.read("digest", 0) is not None

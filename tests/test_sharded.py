@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 from distributed import Client, LocalCluster
 
-from bqlib import Candidates, ExponentiatedQuadratic, GaussianMixture, herding, sbq, sharded
+from bqlib import (
+    Candidates,
+    ExponentiatedQuadratic,
+    GaussianMixture,
+    IntegratedBrownian,
+    Uniform,
+    herding,
+    sbq,
+    sharded,
+)
 
 MIXTURE = GaussianMixture([0.3, 0.7], [[-1.0, 0.0], [1.0, 0.5]], [np.eye(2), 0.3 * np.eye(2)])
 KERNEL = ExponentiatedQuadratic(0.5)
@@ -73,6 +82,14 @@ def test_a_design_ends_where_all_candidates_are_spent(client):
     )
     assert len(made.points) == len(alone.points) < 100
     assert made.stop == alone.stop != ""
+
+
+def test_a_kernel_of_varying_height_changes_nothing(client):
+    target, kernel, candidates = Uniform([0.0], [1.0]), IntegratedBrownian(), Candidates(300)
+    made = sharded.sbq(client, target, kernel, 300, candidates=candidates)
+    pool = sharded.draw_pool(target, candidates, 0)
+    alone = sbq(target, kernel, 300, rng=0, candidates=pool)
+    assert np.array_equal(made.points, alone.points) and made.stop == alone.stop
 
 
 @pytest.mark.parametrize("design", ALONE)

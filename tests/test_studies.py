@@ -5,7 +5,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bqlib import Candidates, ExponentiatedQuadratic, GaussianMixture, Uniform, embed, registry, sbq
+from bqlib import (
+    Candidates,
+    Empirical,
+    ExponentiatedQuadratic,
+    GaussianMixture,
+    Product,
+    Uniform,
+    embed,
+    registry,
+    sbq,
+)
 from bqlib.discrepancy import mmd2
 from bqlib.experiment import SweepError, load
 from bqlib.kernels import Brownian
@@ -145,6 +155,15 @@ def test_the_true_length_scale_has_the_coverage_it_claims(results):
 def test_a_kernel_without_length_scale_is_refused_by_name():
     with pytest.raises(TypeError, match="this Brownian has no length-scale"):
         kernel_choice.kernel_choice(Uniform([0.0], [1.0]), Brownian(), POOL, 5, 0)
+
+
+@pytest.mark.parametrize("study", [ALTERNATIVES, cost.STUDY])
+def test_a_target_without_sobol_points_is_refused_by_name(study):
+    data = Empirical([[0.0], [1.0]])
+    for target in (data, Product([Uniform([0.0], [1.0]), data])):
+        with pytest.raises(TypeError, match=r"no map from the cube to Empirical; it has one to"):
+            study.check(target, KERNEL)
+    study.check(MIXTURE, KERNEL)
 
 
 def small_problem(seed=0, size=9):
@@ -333,3 +352,15 @@ def test_results_survive_the_way_to_the_store(sweep, tmp_path, name):
 def test_the_readme_names_every_study():
     text = (SHELF.parent / "README.md").read_text()
     assert all(f"- `{name}`:" in text for name in registry.PLACES["study"])
+
+
+@pytest.mark.parametrize("size", [1, 3, 30])
+def test_candidates_that_are_drawn_again_count_once(size):
+    data = Empirical(np.arange(float(size))[:, None])
+    kernel = ExponentiatedQuadratic(1.0)
+    found = submodularity.submodularity(data, kernel, Candidates(100), 10, 0)
+    assert found["picks"].tolist() == [1, 2, 3, 4, 5]  # a coordinate: the same for every seed
+    for name in ("greedy", "best", "ratio"):
+        assert np.isfinite(found[name]).tolist() == [k < size for k in range(5)]
+    assert found["best"][-1] < 1 or size < 5
+    assert found["pool_coherence"] == pytest.approx(np.exp(-0.5) if size > 1 else 0)

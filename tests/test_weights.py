@@ -17,19 +17,23 @@ from bqlib import (
     ExponentiatedQuadratic,
     GaussianMixture,
     IntegratedBrownian,
+    Stein,
     Uniform,
+    Unnormalised,
     embed,
     herding,
     sbq,
 )
-from bqlib.discrepancy import mmd2, mmd2_of_prefixes
+from bqlib.discrepancy import mmd2, mmd2_of_prefixes, spectral_mmd2
 from bqlib.weights import (
     PrefixWeights,
     _nonnegative_solutions,
     bq,
     conditioning,
+    final,
     first_occurrence,
     nonnegative,
+    not_spent,
     simplex,
     sum_to_one,
     uniform,
@@ -359,6 +363,67 @@ def test_weight_is_free_where_the_kernel_is_zero():
         sum_to_one(embedding, [[0.0], [0.3]]).final(2), [1 - weight, weight], rtol=1e-12
     )
     np.testing.assert_allclose(simplex(embedding, [[0.0], [0.3]]).final(2), [0, 1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("rule", OPTIMAL)
+@pytest.mark.parametrize("ends", [0.5, 2.0])
+def test_spent_points_take_no_weight_from_those_after_them(rule, ends):
+    embedding = embed(ExponentiatedQuadratic(1.0), mixture(1))
+    crowd = np.linspace(-ends, ends, 30)[:, None]
+    points = np.concatenate([crowd, crowd, [[2.5], [-2.8]]])  # with repeats, of spent points too
+    ended, weights = rule(embedding, points), final(rule, embedding, points)
+    assert ended.stop and weights[60:].all()
+    kept = not_spent(embedding.kernel, points)
+    assert len(kept) > len(ended.matrix) and not np.delete(weights, kept).any()
+    np.testing.assert_array_equal(rule(embedding, points[kept]).final(len(kept)), weights[kept])
+    before = spectral_mmd2(embedding, points, ended.final(62))
+    assert spectral_mmd2(embedding, points, weights) < before / 4
+    if ends == 2:  # as well conditioned as points that a design has picked
+        assert np.abs(weights).sum() < 1e4 < 1e5 < np.abs(bq(embedding, points).matrix[-1]).sum()
+
+
+def test_final_weights_are_those_of_the_last_row_where_no_point_is_spent(paper, sbq400):
+    for rule in (uniform, bq):
+        expected = rule(paper, sbq400[:50]).matrix[-1]
+        np.testing.assert_array_equal(final(rule, paper, sbq400[:50]), expected)
+
+    def ends_at_two(embedding, points):
+        return PrefixWeights(np.tri(2) / 2, "for reasons of its own")
+
+    assert final(ends_at_two, paper, sbq400[:9]).tolist() == [0.5, 0.5, *[0] * 7]
+    crowd = np.linspace(0, 0.01, 9)[:, None] * np.ones(2)
+    assert sorted(final(ends_at_two, paper, crowd)) == [*[0] * 7, 0.5, 0.5]
+    for points in ([[0.0]] * 9, np.empty((0, 1))):  # of no height, or none at all
+        brownian = embed(Brownian(), Uniform([0.0], [1.0]))
+        stopped = lambda embedding, points: PrefixWeights(np.empty((0, 0)), "no")  # noqa: E731
+        assert not final(stopped, brownian, points).any()
+
+
+HIGH_SCORE = Unnormalised(1, score=lambda x: -(x**3))
+
+
+@pytest.mark.parametrize(
+    "kernel, target, points",
+    [
+        (IntegratedBrownian(), Uniform([0.0], [1.0]), [[0.5], [5e-5], [0.9]]),
+        (Stein(HIGH_SCORE, constant=1.0), HIGH_SCORE, [[0.0], [0.3], [0.9], [-0.9], [100.0]]),
+        (1e-90 * (1e-90 * ExponentiatedQuadratic(1.0)), mixture(1), [[-1.0], [0.0], [1.0]]),
+    ],
+    ids=["low", "high", "tiny"],
+)
+def test_a_pivot_is_measured_by_the_height_of_its_own_point(kernel, target, points):
+    embedding = embed(kernel, target)
+    found = bq(embedding, points)
+    assert found.stop == "" and found.final(len(points)).all()
+    before = bq(embedding, points[:-1]).matrix  # what comes later changes no row
+    np.testing.assert_array_equal(found.matrix[:-1, :-1], before)
+    gram = kernel(points, points)
+    solved = np.linalg.solve(gram, embedding.kernel_mean(points))
+    np.testing.assert_allclose(found.final(len(points)), solved, rtol=1e-9)
+    pivots = conditioning(embedding, points, solved).pivots
+    np.testing.assert_allclose(
+        pivots[:2], [1, 1 - gram[0, 1] / gram[0, 0] * (gram[0, 1] / gram[1, 1])]
+    )
 
 
 def test_final_weights_of_fewer_points_are_refused():

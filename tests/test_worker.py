@@ -1,5 +1,4 @@
 import re
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,14 +28,14 @@ def test_a_trial_that_would_end_its_worker_says_so(monkeypatch, error):
 
     experiment = load(QUICK)
     spec = experiment.spec(experiment.cells()[0])
-    monkeypatch.setattr(worker, "memory_limited", nullcontext)
+    monkeypatch.setattr(worker, "own_memory", lambda: None)
     monkeypatch.setattr(type(spec), "run", run)
     with pytest.raises(RuntimeError, match=re.escape(f"its code raised {error!r}")):
         attempt(spec, 3, versions())
 
 
 def hoard(size):
-    with worker.memory_limited():
+    with worker.memory_limited(worker.own_memory()):
         return len(bytearray(size))
 
 

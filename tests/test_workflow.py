@@ -97,6 +97,12 @@ def test_a_change_to_one_algorithm_reruns_its_cells_alone(grown):
     assert "Nothing to be done" in grown.run().output
 
 
+def test_a_change_to_an_analysis_reruns_it_and_computes_nothing(grown):
+    grown.edit("bqlib/rates.py", "RESAMPLES = 10_000", "RESAMPLES = 9_000")
+    planned = jobs(grown.run("-n").output)
+    assert planned["rates"] == 1 and not {"piece", "gather"} & set(planned), planned
+
+
 def test_a_study_runs_once_and_again_when_its_code_changes(grown):
     grown.sweep.write_text(grown.sweep.read_text() + "studies: [submodularity]\n")
     ran = grown.run()
@@ -216,13 +222,14 @@ def test_results_of_other_science_from_elsewhere_are_refused(finished, checkout)
     shutil.copytree(finished.results, checkout.results)
     assert "Nothing to be done" in checkout.run("-n").output
     checkout.edit("config/small.yaml", "size: 200", "size: 201")
+    checkout.sweep = checkout.sweep.rename(checkout.folder / "small.yaml")
     ran = checkout.run()
     assert ran.returncode == 1 and "Traceback" not in ran.output
     assert "5 files of another sweep or of other code" in ran.output
     command = re.search(r"bqlib (retry --sweep .*)", ran.output)[1]
     assert checkout.pieces() == finished.pieces()
     subprocess.run(
-        [sys.executable, "-m", "bqlib", *shlex.split(command), "--shelf", "config/targets"],
+        [sys.executable, "-m", "bqlib", *shlex.split(command)],
         cwd=checkout.folder,
         env={**os.environ, "PYTHONPATH": str(checkout.folder)},
         check=True,

@@ -70,12 +70,11 @@ def block_sbq(
     points = np.empty((n, target.dim))
     points[:start] = request.initial
     interpolant = Interpolant(embedding, n)
-    height: float = kernel.diagonal(request.initial).max(initial=0.0)
     if fixed is not None:
         pool, rows = fixed, np.empty((n, len(fixed)))
         mean, heights = embedding.kernel_mean(pool), kernel.diagonal(pool)
-        norms, height = heights.copy(), max(height, heights.max())
-    for x in request.initial:
+        norms = heights.copy()
+    for x, height in zip(request.initial, kernel.diagonal(request.initial), strict=True):
         column, here, power = interpolant.at(x)
         if power > PIVOT_TOLERANCE * height:  # else it repeats an earlier one
             if fixed is not None:
@@ -87,7 +86,7 @@ def block_sbq(
             if fixed is None:
                 pool = request.fresh_pool()
                 mean, heights = embedding.kernel_mean(pool), kernel.diagonal(pool)
-                norms, height = heights.copy(), max(height, heights.max())
+                norms = heights.copy()
                 rows = kernel(interpolant.points, pool)
                 norms[interpolant.repeated(pool, rows)] = np.inf
             residual = mean - interpolant.weights @ rows[: interpolant.rank]
@@ -98,7 +97,7 @@ def block_sbq(
                 return Design(embedding, points[:m], bq, stop)
             column = interpolant.columns(pool[i : i + 1])[:, 0]
             power = norms[i] - column @ column
-            if power > PIVOT_TOLERANCE * height:
+            if power > PIVOT_TOLERANCE * heights[i]:
                 break
             norms[i] = np.inf  # it is spent
         points[m] = pool[i]

@@ -12,10 +12,11 @@ from bqlib.arrays import Array, Seed
 from bqlib.candidates import Candidates
 from bqlib.checks import LONGEST, checked_count, checked_points, checked_rng
 from bqlib.embeddings import Embedding, embed
-from bqlib.kernels import Kernel
+from bqlib.kernels import Kernel, OnCoordinates, ProductKernel, ScaledKernel, SumKernel
+from bqlib.kernels.unit_cube import UnitCubeKernel
 from bqlib.posterior import Integral, integral
 from bqlib.targets import Product, Target, Uniform
-from bqlib.weights import Rule, first_occurrence
+from bqlib.weights import Rule, final, first_occurrence
 
 Pool = Candidates | ArrayLike  # how to draw candidates, or the candidates (M, d) themselves
 
@@ -63,8 +64,14 @@ class Design:
 
     @cached_property
     def weights(self) -> Array:
-        """Weights of the points by `rule`, shape (n,)."""
-        return self.rule(self.embedding, self.points).final(len(self.points))
+        """Weights of the points by `rule`, shape (n,), read-only.
+
+        A point that float64 cannot tell from the others has weight zero: see
+        :func:`bqlib.weights.final`.
+        """
+        weights = final(self.rule, self.embedding, self.points)
+        weights.flags.writeable = False  # they are kept
+        return weights
 
     def integrate(
         self,
@@ -134,7 +141,7 @@ class Design:
             )
         weights = self.weights
         if rule is not None:
-            weights = rule(self.embedding, self.points).final(len(self.points))
+            weights = final(rule, self.embedding, self.points)
         return integral(self.embedding, self.points, weights, values, output_scale=output_scale)
 
     def _evaluate(self, f: Callable[[Array], Any], vectorized: bool) -> Array:
@@ -239,12 +246,37 @@ def checked_request_without_pool(
     return request
 
 
-def support(target: Target) -> tuple[Array, Array]:
-    """Lower and upper ends of the box that holds the target, or all points that there can be."""
+def support(embedding: Embedding) -> tuple[Array, Array]:
+    """Lower and upper ends of the box where the target can be and its kernel is defined."""
+    lower, upper = _box(embedding.target)
+    least, most = _domain(embedding.kernel, embedding.target.dim)
+    return np.maximum(lower, least), np.minimum(upper, most)
+
+
+def _box(target: Target) -> tuple[Array, Array]:
+    """The box of a target that has one, or all points that there can be."""
     match target:
         case Uniform():
             return target.lower, target.upper
         case Product():
-            lower, upper = zip(*(support(block) for block in target.blocks), strict=True)
+            lower, upper = zip(*(_box(block) for block in target.blocks), strict=True)
             return np.concatenate(lower), np.concatenate(upper)
     return np.full(target.dim, -LONGEST), np.full(target.dim, LONGEST)
+
+
+def _domain(kernel: Kernel, dim: int) -> tuple[Array, Array]:
+    """The box where a kernel is defined."""
+    lower, upper = np.full(dim, -LONGEST), np.full(dim, LONGEST)
+    match kernel:
+        case UnitCubeKernel():
+            return np.zeros(dim), np.ones(dim)
+        case ScaledKernel():
+            return _domain(kernel.kernel, dim)
+        case SumKernel() | ProductKernel():
+            ends = zip(*(_domain(part, dim) for part in kernel.parts), strict=True)
+            lower, upper = (np.array(end) for end in ends)
+            return lower.max(axis=0), upper.min(axis=0)
+        case OnCoordinates():
+            seen = list(kernel.coordinates)
+            lower[seen], upper[seen] = _domain(kernel.kernel, len(seen))
+    return lower, upper

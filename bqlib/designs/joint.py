@@ -102,7 +102,7 @@ def _descend(
     `noise` is added to the diagonal of the Gram matrix; `scale` is the MMD^2 to start from.
     """
     kernel, free = embedding.kernel, points[kept:]
-    lower, upper = (np.tile(end, len(free)) for end in support(embedding.target))
+    lower, upper = (np.tile(end, len(free)) for end in support(embedding))
 
     def objective(flat: Array) -> tuple[float, Array]:
         moving = flat.reshape(free.shape)

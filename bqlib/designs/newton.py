@@ -20,7 +20,7 @@ from bqlib.designs.design import Design, Request
 from bqlib.embeddings import Embedding
 from bqlib.weights import PIVOT_TOLERANCE, bq, repeats
 
-ROUNDING = 16 * np.finfo(float).eps  # of the largest k(x, x): the error of a power
+ROUNDING = 16 * np.finfo(float).eps  # of k(x, x): the error of a power
 BLOCK = 2048  # candidates that are looked at together where the pool comes in blocks
 
 
@@ -32,9 +32,9 @@ def newton_greedy(
 ) -> Design:
     """Pick points one by one from the candidates.
 
-    The design ends where the candidate that the rule chooses has a power of at most 1e-12 of the
-    largest k(x, x): float64 cannot tell it from the points picked, and what the rule compares has
-    become noise. It also ends where the rule finds none that brings anything.
+    The design ends where the candidate that the rule chooses has a power of at most 1e-12 of its
+    k(x, x): float64 cannot tell it from the points picked, and what the rule compares has become
+    noise. It also ends where the rule finds none that brings anything.
 
     Parameters
     ----------
@@ -70,21 +70,23 @@ def newton_greedy(
     interpolant = Interpolant(embedding, n)
     points = np.empty((n, embedding.target.dim))
     points[: len(initial)] = initial
-    for x in initial:
+    for x, height in zip(initial, embedding.kernel.diagonal(initial), strict=True):
         column, residual, power = interpolant.at(x)
-        if power > PIVOT_TOLERANCE * candidates.height:  # else it repeats an earlier one
+        if power > PIVOT_TOLERANCE * height:  # else it repeats an earlier one
             candidates.learn(interpolant.rank, x, column, residual, power)
             interpolant.add(x, column, residual, power)
     for step in range(len(initial), n):
         candidates.look(interpolant)
         # What is left at a point that repeats a picked one is rounding: no rule may compare it.
-        nothing = candidates.power <= ROUNDING * candidates.height
+        nothing = candidates.power <= ROUNDING * candidates.heights
         candidates.residual[nothing] = candidates.power[nothing] = 0.0
         i = choose(candidates.residual, candidates.power)
-        power = candidates.power.max() if i is None else candidates.power[i]
-        spent = power <= PIVOT_TOLERANCE * candidates.height
+        chosen = slice(None) if i is None else i
+        floor = PIVOT_TOLERANCE * candidates.heights[chosen]
+        spent = bool(np.all(candidates.power[chosen] <= floor))
         if i is None or spent:
             return Design(embedding, points[:step], bq, stop_reason(step, n, spent))
+        power = candidates.power[i]
         if refine is None:
             x, residual = candidates.pool[i], candidates.residual[i]
             column = candidates.column(interpolant, i)
@@ -200,7 +202,6 @@ class FixedPool:
         self.residual = np.array(request.embedding.kernel_mean(self.pool))
         self.heights = np.array(self.kernel.diagonal(self.pool))
         self.power = self.heights.copy()
-        self.height = max(self.power.max(), self.kernel.diagonal(request.initial).max(initial=0.0))
         self.basis = np.empty((request.n, len(self.pool)))
         self._product = np.empty(len(self.pool))
 
@@ -229,16 +230,12 @@ class _PoolInBlocks:
     def __init__(self, request: Request):
         self.request = request
         self.pool = request.initial if request.pool is None else request.pool
-        self.height: float = 0.0
-        for points in (request.initial, self.pool):
-            heights = request.embedding.kernel.diagonal(points)
-            self.height = max(self.height, heights.max(initial=0.0))
+        self.heights = request.embedding.kernel.diagonal(self.pool)
 
     def look(self, interpolant: Interpolant) -> None:
         if self.request.pool is None:
             self.pool = self.request.fresh_pool()
-            heights = interpolant.embedding.kernel.diagonal(self.pool)
-            self.height = max(self.height, heights.max())
+            self.heights = interpolant.embedding.kernel.diagonal(self.pool)
         self.residual, self.power = np.empty((2, len(self.pool)))
         for start in range(0, len(self.pool), BLOCK):
             own = slice(start, start + BLOCK)

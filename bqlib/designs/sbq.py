@@ -107,9 +107,8 @@ def _climb(interpolant: Interpolant, starts: Array) -> Array:
     All climbs are one problem, the sum of their decrements: it is separable, and so one call to
     the kernel serves all. A floor under the power keeps it smooth at the points picked.
     """
-    target = interpolant.embedding.target
-    height = interpolant.embedding.kernel.diagonal(starts).max()
-    floor = PIVOT_TOLERANCE * height
+    embedding = interpolant.embedding
+    floor = PIVOT_TOLERANCE * embedding.kernel.diagonal(starts).max()
 
     def falls(x: Array) -> tuple[Array, Array, Array]:
         columns = interpolant.columns(x)
@@ -127,11 +126,12 @@ def _climb(interpolant: Interpolant, starts: Array) -> Array:
         slope = 2 * ratio[:, None] * residual_slope - np.square(ratio)[:, None] * power_slope
         return -(ratio @ residual) / scale, -slope.ravel() / scale
 
-    lower, upper = (np.tile(end, len(starts)) for end in support(target))
+    lower, upper = (np.tile(end, len(starts)) for end in support(embedding))
     found = minimize(
         objective, starts.ravel(), jac=True, method="L-BFGS-B", bounds=Bounds(lower, upper)
     )
     points = np.concatenate([starts, found.x.reshape(starts.shape)])
     residual, power = interpolant.residual_and_power(points, interpolant.columns(points))
-    power[(power <= floor) | interpolant.repeated(points)] = np.inf
+    spent = power <= PIVOT_TOLERANCE * embedding.kernel.diagonal(points)
+    power[spent | interpolant.repeated(points)] = np.inf
     return points[np.argmax(decrement(residual, power))]

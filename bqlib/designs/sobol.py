@@ -62,22 +62,22 @@ def sobol(
     Nets and Sequences", 2010.
     """
     request = checked_request_without_pool(target, kernel, n, rng, candidates, initial)
-    engine = qmc.Sobol(_cube_dim(target), bits=BITS, rng=request.rng)
+    engine = qmc.Sobol(cube_dim(target), bits=BITS, rng=request.rng)
     # A whole power of two, as the engine advises; the middle of each bin, as 0 has no quantile.
     cube = engine.random_base2(max(request.n - 1, 1).bit_length())[: request.n] + 0.5 ** (BITS + 1)
     points = np.concatenate([request.initial, _from_cube(target, cube)[len(request.initial) :]])
     return Design(request.embedding, points, uniform)
 
 
-def _cube_dim(target: Target) -> int:
-    """How many coordinates of the unit cube make one point."""
+def cube_dim(target: Target) -> int:
+    """How many coordinates of the unit cube make one point; a TypeError where there is no map."""
     match target:
         case Uniform():
             return target.dim
         case GaussianMixture():
             return target.dim + (len(target.weights) > 1)
         case Product():
-            return sum(_cube_dim(block) for block in target.blocks)
+            return sum(cube_dim(block) for block in target.blocks)
     raise TypeError(
         f"sobol has no map from the cube to {type(target).__name__}; it has one to "
         "GaussianMixture, Uniform and Product of these"
@@ -98,7 +98,7 @@ def _from_cube(target: Target, cube: Array) -> Array:
             normal = ndtri(cube[:, -target.dim :])
             return target.means[component] + np.einsum("nij,nj->ni", factors, normal)
         case Product():
-            ends = np.cumsum([_cube_dim(block) for block in target.blocks])
+            ends = np.cumsum([cube_dim(block) for block in target.blocks])
             parts = zip(target.blocks, np.split(cube, ends[:-1], axis=1), strict=True)
             return np.concatenate([_from_cube(block, part) for block, part in parts], axis=1)
-    raise AssertionError  # _cube_dim has refused all others
+    raise AssertionError  # cube_dim has refused all others

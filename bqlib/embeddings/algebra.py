@@ -1,5 +1,7 @@
 """Embeddings of sums, scalings and products of kernels, from those of their parts."""
 
+from collections import Counter
+
 from bqlib.arrays import total
 from bqlib.embeddings.embedding import Embedding, blocks_of, embed, product_of_parts, register
 from bqlib.kernels import Kernel, OnCoordinates, ProductKernel, ScaledKernel, SumKernel
@@ -56,8 +58,8 @@ def on_coordinates_of_blocks(kernel: OnCoordinates, target: Product | Uniform) -
 @register(ProductKernel, Uniform)
 def product_of_blocks(kernel: ProductKernel, target: Product | Uniform) -> Embedding:
     """Products over the factors, which must act on different coordinates."""
-    coordinates = [_coordinates(part, target.dim) for part in kernel.parts]
-    shared = sorted(set.intersection(*coordinates))
+    seen = Counter(c for part in kernel.parts for c in _coordinates(part, target.dim))
+    shared = sorted(c for c, factors in seen.items() if factors > 1)
     if shared:
         raise ValueError(
             "a product of kernels has a closed form where its factors act on different "

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy.special import poch, wofz
 
 from bqlib.arrays import Array, ArrayFunction, polyval, total
+from bqlib.checks import LONGEST
 from bqlib.embeddings.embedding import Embed, Embedding, embed_by_blocks, register
 from bqlib.embeddings.exponentiated_quadratic import (
     exponentiated_quadratic_gaussian_mixture,
@@ -59,10 +60,9 @@ def mix_over_lengthscales(
         )
     height = kernel.height(target.dim)
     precisions, weights = gamma_rule(kernel.alpha)
-    parts = [
-        embed_part(ExponentiatedQuadratic(kernel.lengthscale / np.sqrt(tau)), target)
-        for tau in precisions
-    ]
+    # The longest have no weight that counts, and would leave the range of float64.
+    lengthscales = (np.minimum(kernel.lengthscale / np.sqrt(tau), LONGEST) for tau in precisions)
+    parts = [embed_part(ExponentiatedQuadratic(own), target) for own in lengthscales]
 
     def mix(values: Iterable[Array]) -> Array:
         return height * total(w * value for w, value in zip(weights, values, strict=True))

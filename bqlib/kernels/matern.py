@@ -24,6 +24,8 @@ MATERN_SLOPE: dict[float, tuple[float, ...]] = {
     2.5: (0.0, 1 / 3, 1 / 3),
 }
 
+TOGETHER = 8  # coordinates whose polynomials are multiplied before any exp(-rho): below 1e61
+
 
 @dataclass(frozen=True, eq=False, init=False)
 class Matern(Kernel):
@@ -86,15 +88,17 @@ class Matern(Kernel):
         """Gram matrix of x (n, d) against y (m, d), shape (n, m)."""
         x, y = self._points(x, y)
         total = np.zeros(())
-        polynomial: float | Array = self.height(x.shape[1])
+        value: float | Array = self.height(x.shape[1])
         for c, rate in enumerate(self.rates(x.shape[1])):
             rho = rate * np.abs(x[:, c, None] - y[None, :, c])
             # exp(-rho) is zero long before, and the product of polynomials must not overflow.
             np.minimum(rho, 1e4, out=rho)
             total = total + rho
             if self.nu > 0.5:
-                polynomial = polynomial * polyval(rho, MATERN_VALUE[self.nu])
-        return polynomial * np.exp(-total)
+                value = value * polyval(rho, MATERN_VALUE[self.nu])
+            if c % TOGETHER == TOGETHER - 1:
+                value, total = value * np.exp(-total), np.zeros(())
+        return value * np.exp(-total)
 
     def diagonal(self, x: ArrayLike) -> Array:
         """k(x_i, x_i) for x (n, d), shape (n,)."""

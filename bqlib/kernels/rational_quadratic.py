@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import gammaln
+from scipy.special import poch
 
 from bqlib.arrays import Array
 from bqlib.checks import checked_lengthscale, checked_number
@@ -65,7 +65,7 @@ class RationalQuadratic(Kernel):
     def __call__(self, x: ArrayLike, y: ArrayLike) -> Array:
         """Gram matrix of x (n, d) against y (m, d), shape (n, m)."""
         x, y = self._points(x, y)
-        return self.height(x.shape[1]) * self._base(x, y) ** -self.alpha
+        return self.height(x.shape[1]) * np.exp(-self.alpha * self._log_base(x, y))
 
     def diagonal(self, x: ArrayLike) -> Array:
         """k(x_i, x_i) for x (n, d), shape (n,)."""
@@ -76,11 +76,12 @@ class RationalQuadratic(Kernel):
         """Gradient of k(x_i, y_j) in x_i, shape (n, m, d)."""
         x, y = self._points(x, y)
         difference = y[None, :, :] - x[:, None, :]
-        slope = self.height(x.shape[1]) * self._base(x, y) ** (-self.alpha - 1)
+        slope = self.height(x.shape[1]) * np.exp(-(self.alpha + 1) * self._log_base(x, y))
         return slope[:, :, None] * difference / np.square(self.lengthscale)
 
-    def _base(self, x: Array, y: Array) -> Array:
-        return 1 + scaled_squares(x, y, self.lengthscale) / (2 * self.alpha)
+    def _log_base(self, x: Array, y: Array) -> Array:
+        # Not the base itself: where alpha is large, it rounds to one.
+        return np.log1p(scaled_squares(x, y, self.lengthscale) / (2 * self.alpha))
 
     def height(self, dim: int) -> float:
         """k(x, x) for points of dimension `dim`."""
@@ -91,7 +92,10 @@ class RationalQuadratic(Kernel):
                 f"alpha is {self.alpha}: in dimension {dim} the kernel has an integral only for "
                 f'alpha above {dim / 2:g}; use scale="unit"'
             )
-        integral = (2 * np.pi * self.alpha) ** (dim / 2) * np.exp(
-            gammaln(self.alpha - dim / 2) - gammaln(self.alpha)
-        )
+        # alpha^(d/2) Gamma(alpha - d/2) / Gamma(alpha), factor by factor: for large alpha each is
+        # near one, and a difference of log Gammas would have no digit left.
+        ratio = np.prod(self.alpha / (self.alpha - np.arange(1, dim // 2 + 1)))
+        if dim % 2:
+            ratio *= np.sqrt(self.alpha) / poch(self.alpha - dim / 2, 0.5)
+        integral = (2 * np.pi) ** (dim / 2) * ratio
         return density_height(1 / integral, np.broadcast_to(self.lengthscale, dim))

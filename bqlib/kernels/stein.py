@@ -34,6 +34,9 @@ class Stein(Kernel):
     constant : float
         C, the prior variance of the integral. Zero suits rules that keep the sum of the weights
         at one; Bayesian quadrature needs C > 0, and C to infinity makes its weights sum to one.
+        float64 carries C of up to about a million times the rest of k(x, x): from 1e8 times on it
+        cannot tell points apart, and they count as repeats. :func:`bqlib.weights.sum_to_one` gives
+        the weights of C to infinity with any C.
 
     Raises
     ------

@@ -6,7 +6,7 @@ from bqlib.discrepancy import mmd2_of_prefixes
 from bqlib.rates import log_spaced
 from bqlib.schema import Variable
 from bqlib.streams import stream
-from bqlib.studies.plans import PLANS, SHARES, one_pool
+from bqlib.studies.plans import PLANS, SHARES, check, one_pool
 from bqlib.studies.study import Study
 
 SIZES = 60  # of each curve
@@ -41,4 +41,5 @@ STUDY = Study(
         "plan": ("how points are picked and weighted", ""),
         "n": ("number of points", "1"),
     },
+    check=check,
 )

@@ -11,7 +11,7 @@ from bqlib.designs.joint import joint
 from bqlib.designs.sbq import sbq
 from bqlib.schema import Variable
 from bqlib.streams import stream
-from bqlib.studies.plans import PLANS, SHARES, one_pool
+from bqlib.studies.plans import PLANS, SHARES, check, one_pool
 from bqlib.studies.study import Study
 from bqlib.weights import bq, uniform
 
@@ -106,4 +106,5 @@ STUDY = Study(
         "n": ("number of points", "1"),
         "pool": ("number of candidates", "1"),
     },
+    check=check,
 )

@@ -12,7 +12,7 @@ from bqlib.designs.omp import omp
 from bqlib.designs.p_greedy import p_greedy
 from bqlib.designs.rpcholesky import rpcholesky
 from bqlib.designs.sbq import sbq
-from bqlib.designs.sobol import sobol
+from bqlib.designs.sobol import cube_dim, sobol
 from bqlib.weights import bq, nonnegative, uniform
 
 SWITCHES = (50, 100, 200)  # points of SBQ before herding takes over
@@ -47,6 +47,11 @@ PLANS = {
     **{f"block_sbq_{block}": (partial(block_sbq, block=block), bq) for block in BLOCKS},
     **{f"sbq_{n}_herding": (partial(sbq_then_herding, switch=n), bq) for n in SWITCHES},
 }
+
+
+def check(target, kernel):
+    """Raise a TypeError where the target has no map for Sobol points, which are among the plans."""
+    cube_dim(target)
 
 
 def one_pool(candidates, target, rng, share=1.0):

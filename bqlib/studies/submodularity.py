@@ -13,6 +13,7 @@ from bqlib.schema import Variable
 from bqlib.streams import stream
 from bqlib.studies.plans import one_pool
 from bqlib.studies.study import Study
+from bqlib.weights import first_occurrence
 
 POOL, PICKS = 16, 5  # small enough to try every set
 
@@ -20,30 +21,36 @@ POOL, PICKS = 16, 5  # small enough to try every set
 def submodularity(target, kernel, candidates, n, seed):
     """Greedy against best on a pool of 16 candidates, and coherences of pools.
 
+    Of candidates that are drawn more than once, as from data, each counts once.
+
     Returns
     -------
     dict of ndarray
         For each number of picks: ``greedy`` and ``best``, s over V0; ``ratio``, the submodularity
-        ratio of Das and Kempe along the greedy set; ``eigenvalue``, its lower bound. ``violation``,
+        ratio of Das and Kempe along the greedy set; all NaN for more picks than different
+        candidates. ``eigenvalue``, the lower bound of the ratio. ``violation``,
         the most that s departs from submodularity over sets of at most 4, over V0;
         ``coherence`` of the small pool, ``pool_coherence`` of the sweep's own and
         ``design_coherence`` of its first points by SBQ.
     """
     embedding = embed(kernel, target)
     pool = one_pool(candidates, target, stream("candidates", seed))
-    few = pool[: min(POOL, len(pool))]
-    picks = np.arange(1, min(PICKS, len(few)) + 1)
+    pool = pool[np.unique(first_occurrence(pool))]
+    few = pool[:POOL]
+    picks = np.arange(1, min(PICKS, candidates.size) + 1)  # whatever the seed
     gram, mean = kernel(few, few), embedding.kernel_mean(few)
-    order = greedy_order(gram, mean, picks[-1])
-    sets = [_sets(len(few), size) for size in picks]
-    best = [values(gram, mean, own).max() for own in sets]
-    greedy = [value(gram, mean, order[:size]) for size in picks]
+    order = greedy_order(gram, mean, min(PICKS, len(few)))
+    greedy, best, ratio = np.full((3, len(picks)), np.nan)
+    for i, size in enumerate(range(1, len(order) + 1)):
+        greedy[i] = value(gram, mean, order[:size])
+        best[i] = values(gram, mean, _sets(len(few), size)).max()
+        ratio[i] = submodularity_ratio(gram, mean, order[:size])
     scale = embedding.prior_variance
     return {
         "picks": picks,
-        "greedy": np.array(greedy) / scale,
-        "best": np.array(best) / scale,
-        "ratio": np.array([submodularity_ratio(gram, mean, order[:size]) for size in picks]),
+        "greedy": greedy / scale,
+        "best": best / scale,
+        "ratio": ratio,
         "eigenvalue": np.array(np.linalg.eigvalsh(correlation(gram))[0]),
         "violation": np.array(violation(gram, mean) / scale),
         "coherence": np.array(coherence(kernel, few)),
@@ -153,7 +160,9 @@ def coherence(kernel, points, rows=500):
 
 def _design_coherence(target, kernel, pool, n, seed):
     rng = stream("study/submodularity", seed)
-    return coherence(kernel, sbq(target, kernel, n, rng=rng, candidates=pool).points)
+    return coherence(
+        kernel, sbq(target, kernel, min(n, len(pool)), rng=rng, candidates=pool).points
+    )
 
 
 def _sets(size, count):

@@ -75,6 +75,11 @@ PartitionName=high Nodes=ALL MaxTime=60 DefaultTime=10 State=UP PriorityTier=100
 """
 
 
+def on_this_machine(seconds):
+    """So many seconds, or more where the machine has other work."""
+    return seconds * max(1, os.getloadavg()[0] / os.cpu_count())
+
+
 def missing():
     """Why a Slurm cannot be started here, or an empty text."""
     absent = [name for name in PROGRAMS if shutil.which(name) is None]

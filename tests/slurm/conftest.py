@@ -5,6 +5,7 @@ Where the environment variable NEEDS_SLURM is set, they fail instead.
 
 import os
 import signal
+import time
 from contextlib import suppress
 
 import batch_system
@@ -23,6 +24,14 @@ class Sweep(Checkout):
 
     def site(self, text):
         (self.folder / "profiles" / "cluster" / "site.yaml").write_text(text)
+
+    def check_nothing_left(self, slurm):
+        """All jobs and processes end, within seconds, and the certificates are gone."""
+        end = time.monotonic() + 30
+        while slurm.queue() or processes_of(self.folder):
+            assert time.monotonic() < end, slurm.queue()
+            time.sleep(0.1)
+        assert not (self.results / ".private").exists()
 
 
 @pytest.fixture(scope="session")

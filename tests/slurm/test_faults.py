@@ -8,11 +8,10 @@ import time
 from pathlib import Path
 
 import pytest
-from batch_system import SITE
+from batch_system import SITE, on_this_machine
 from checkout import Checkout, jobs, processes_of
 
-# Within which a run ends by itself after a fault; longer where the machine has other work.
-SECONDS = 120 * max(1, os.getloadavg()[0] / os.cpu_count())
+SECONDS = 120  # within which a run ends by itself after a fault
 # Trials slow enough to be hit. Each says where it runs, and when it is done.
 SLOWLY = """with open("trials", "a") as trials:
         trials.write(f"start {os.getpid()} {spec.cell.algorithm} {seed}\\n")
@@ -57,10 +56,10 @@ def running(sweep):
     return sweep
 
 
-def wait(ready, process=None, seconds=SECONDS):
-    end = time.monotonic() + seconds
+def wait(ready, process):
+    end = time.monotonic() + on_this_machine(SECONDS)
     while not ready():
-        assert process is None or process.poll() is None, process.communicate()[0]
+        assert process.poll() is None, process.communicate()[0]
         assert time.monotonic() < end
         time.sleep(0.1)
 
@@ -79,7 +78,7 @@ def busy_workers(sweep):
 def check_end(sweep, expected, slurm, resumed=None):
     """The run is complete, by itself or as `resumed`, and did nothing in vain."""
     if resumed is None:
-        output, _ = sweep.process.communicate(timeout=SECONDS)
+        output, _ = sweep.process.communicate(timeout=on_this_machine(SECONDS))
         assert sweep.process.returncode == 0, output
     else:
         assert resumed.returncode == 0, resumed.output
@@ -88,15 +87,9 @@ def check_end(sweep, expected, slurm, resumed=None):
     for piece in sweep.kept:
         algorithm, first, last = re.search(r"(\w+)/seeds-(\d+)-(\d+)", piece).groups()
         assert ended.count((algorithm, first)) == ended.count((algorithm, last)) == 1
-    # One may have ended in the moment of the fault.
-    assert len(set(ended)) == 24 and len(ended) <= 25
-    check_nothing_left(sweep, slurm)
-
-
-def check_nothing_left(sweep, slurm):
-    wait(lambda: not slurm.queue(), seconds=30)
-    wait(lambda: not processes_of(sweep.folder), seconds=30)
-    assert not (sweep.results / ".private").exists()
+    # Of three workers, those that a fault reaches may be at the end of a trial.
+    assert len(set(ended)) == 24 and len(ended) <= (25 if resumed is None else 27)
+    sweep.check_nothing_left(slurm)
 
 
 def test_a_cancelled_job_is_replaced(running, expected, slurm):
@@ -130,7 +123,7 @@ def test_a_node_whose_daemon_stops(running, expected, slurm):
 
 
 def check_end_without_node(running, expected, slurm):
-    output, _ = running.process.communicate(timeout=SECONDS)
+    output, _ = running.process.communicate(timeout=on_this_machine(SECONDS))
     assert running.process.returncode == 0, output
     slurm.up()
     running.process.communicate = lambda timeout: (output, None)
@@ -166,25 +159,24 @@ def run_process(sweep):
 
 def test_a_killed_scheduler_ends_the_run_and_the_same_command_goes_on(running, expected, slurm):
     os.kill(run_process(running), signal.SIGKILL)
-    output, _ = running.process.communicate(timeout=SECONDS)
+    output, _ = running.process.communicate(timeout=on_this_machine(SECONDS))
     assert running.process.returncode == 1
     assert "stopped: the run's process was killed (signal 9)" in output.splitlines()[-2], output
     assert "the same command again" in output.splitlines()[-1]
-    wait(lambda: not slurm.queue(), seconds=30)
-    wait(lambda: not processes_of(running.folder), seconds=30)
+    running.check_nothing_left(slurm)
     check_end(running, expected, slurm, resumed=running.run("--until", "gather"))
 
 
 def test_a_killed_snakemake_leaves_nothing_and_can_be_resumed(running, expected, slurm):
     running.process.kill()
     running.process.communicate()
-    check_nothing_left(running, slurm)
+    running.check_nothing_left(slurm)
     check_end(running, expected, slurm, resumed=running.resume())
 
 
 def test_an_interrupt_is_told_as_one_and_the_same_command_goes_on(running, expected, slurm):
     os.killpg(running.process.pid, signal.SIGINT)  # as Ctrl-C does
-    output, _ = running.process.communicate(timeout=SECONDS)
+    output, _ = running.process.communicate(timeout=on_this_machine(SECONDS))
     assert running.process.returncode == 128 + signal.SIGINT
     said = [
         line
@@ -195,7 +187,7 @@ def test_an_interrupt_is_told_as_one_and_the_same_command_goes_on(running, expec
     assert said[-1].endswith("to go on, give the same command again"), output
     assert all("trials done" in line for line in said[:-2]), output
     assert "Traceback" not in output and "Error" not in output
-    check_nothing_left(running, slurm)
+    running.check_nothing_left(slurm)
     check_end(running, expected, slurm, resumed=running.run("--until", "gather"))
 
 
@@ -218,10 +210,10 @@ def test_trials_that_kill_their_worker_fail_and_the_rest_completes(sweep, slurm)
     }
     assert failed["herding"].startswith("out of memory: Unable to allocate")
     assert failed["iid"].startswith("the worker died each of the 4 times")
-    check_nothing_left(sweep, slurm)
+    sweep.check_nothing_left(slurm)
     # Once the cause is removed, only what failed is computed again, and only when asked.
     sweep.edit("bqlib/trial.py", "seed == 1", "False")
-    assert "Nothing to be done" in sweep.run().output
+    assert "piece" not in jobs(sweep.run("-n").output)
     command = [ran.args[0], "-m", "bqlib", "retry", "results/small"]
     subprocess.run(command, cwd=sweep.folder, check=True)
     again = sweep.run()

@@ -14,5 +14,6 @@ rule claims:
         f"{RESULTS}/benchmarks/claims.tsv"
     params:
         studies=EXPERIMENT.studies,
+        code=code_of("bqlib.claims:evaluate", "bqlib.claims:as_json", "bqlib.claims:table_1"),
     script:
         "../scripts/claims.py"

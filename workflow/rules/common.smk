@@ -5,10 +5,12 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 from bqlib import run, timings
 from bqlib.experiment import Cell, SweepError, load, piece_name
+from bqlib.fingerprint import fingerprint
 from bqlib.integrands import of_model
 from bqlib.published import is_the_papers
 
@@ -31,6 +33,10 @@ def interrupt(number, frame):
     logger.setLevel("CRITICAL")  # Snakemake tells of each job that ends
     if "session" in globals():
         run.interrupt(session)
+        if has_single_jobs():
+            say("Slurm's jobs are cancelled; Snakemake may take three minutes to notice")
+            # In a thread, as the signal may have come while this one held the locks that it needs.
+            threading.Thread(target=cancel_single_jobs, daemon=True).start()
     raise SystemExit(run.INTERRUPTED)
 
 
@@ -48,7 +54,7 @@ try:
     RESULTS = Path("results") / EXPERIMENT.name
     run.check_results_folder(RESULTS)
     if workflow.is_main_process:
-        run.check_science(RESULTS, EXPERIMENT, SWEEP)
+        run.check_science(RESULTS, EXPERIMENT, SWEEP, SHELF)
     run.announce(SWEEP, SHELF, SITE, RESULTS)
 except (SweepError, run.RunError) as error:
     print(error, file=sys.stderr)
@@ -66,6 +72,11 @@ def digest_of(wildcards):
     lengthscale = float(wildcards.lengthscale)
     cell = Cell(wildcards.target, wildcards.kernel, lengthscale, wildcards.algorithm)
     return EXPERIMENT.spec(cell).digest
+
+
+def code_of(*places):
+    """A param that changes with the code of some functions, and has their job run again then."""
+    return lambda wildcards: fingerprint(*places)
 
 
 # The datasets that each figure is drawn from.
@@ -106,11 +117,21 @@ def start_run():
         raise SystemExit(1)
 
 
+def has_single_jobs():
+    """Whether Snakemake's own jobs are Slurm's, by the name that they share in its queue."""
+    return hasattr(workflow.scheduler._executor, "run_uuid")
+
+
 def cancel_single_jobs():
-    """End what is left in Slurm's queue: Snakemake forgets jobs while it asks for their states."""
-    if not hasattr(workflow.scheduler._executor, "run_uuid"):
-        return
-    command = ["scancel", f"--name={workflow.scheduler._executor.run_uuid}"]
+    """End all of Snakemake's jobs in Slurm's queue, and let it submit no further ones.
+
+    Itself it forgets jobs while it asks for their states, and first submits what it meant to.
+    """
+    executor = workflow.scheduler._executor
+    submitter = getattr(executor, "_job_submission_executor", None)
+    if submitter is not None:
+        submitter.shutdown(wait=False, cancel_futures=True)
+    command = ["scancel", f"--name={executor.run_uuid}"]
     try:
         subprocess.run(command, check=True, capture_output=True, timeout=60)
     except FileNotFoundError:
@@ -121,7 +142,7 @@ def cancel_single_jobs():
 
 def end_run(error=False):
     """Stop the run's process, and say in the last lines how it went and what to do next."""
-    if error:
+    if error and has_single_jobs():
         cancel_single_jobs()
     reason = run.stop(session, complete=not error) if "session" in globals() else ""
     failed = timings.failed_trials(RESULTS, PIECES)

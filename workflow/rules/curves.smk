@@ -15,6 +15,7 @@ rule gather:
         shelf=SHELF,
         # What is stored of the sweep beside the pieces, such as its title.
         config=EXPERIMENT.canonical(),
+        code=code_of("bqlib.store:gather"),
     script:
         "../scripts/gather.py"
 
@@ -28,6 +29,8 @@ rule rates:
         f"{RESULTS}/logs/rates.log",
     benchmark:
         f"{RESULTS}/benchmarks/rates.tsv"
+    params:
+        code=code_of("bqlib.analysis:rates"),
     script:
         "../scripts/rates.py"
 
@@ -41,5 +44,7 @@ rule function_errors:
         f"{RESULTS}/logs/function_errors.log",
     benchmark:
         f"{RESULTS}/benchmarks/function_errors.tsv"
+    params:
+        code=code_of("bqlib.analysis:function_errors"),
     script:
         "../scripts/function_errors.py"

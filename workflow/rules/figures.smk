@@ -16,5 +16,6 @@ rule figures:
     threads: 2
     params:
         figures=FIGURES,
+        code=code_of("bqlib.figures:save", *(f"bqlib.figures.{name}:{name}" for name in FIGURES)),
     script:
         "../scripts/figures.py"

@@ -15,6 +15,7 @@ rule report:
         f"{RESULTS}/benchmarks/report.tsv"
     params:
         figures=FIGURES,
+        code=code_of("bqlib.report:write_report"),
     script:
         "../scripts/report.py"
 
