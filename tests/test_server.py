@@ -11,6 +11,7 @@ from bqlib import server
 from bqlib.experiment import load
 from bqlib.run import RunError
 from bqlib.store import encode_piece
+from bqlib.worker import versions
 
 QUICK = Path(__file__).parent.parent / "config" / "quick.yaml"
 
@@ -68,7 +69,8 @@ def test_a_piece_holds_the_trials_and_why_others_failed(tmp_path, monkeypatch, c
     data, timing = serve(tmp_path, lambda state: state.piece(**request))
     reasons = {1: "out of memory: Unable to allocate 8 GiB", 2: "ValueError: two lines"}
     assert data == encode_piece(spec, range(3), [good, reasons[1], reasons[2]])
-    assert timing == {"seconds": {0: 0.25, 1: None, 2: None}, "failed": reasons}
+    seconds = {0: 0.25, 1: None, 2: None}
+    assert timing == {"seconds": seconds, "failed": reasons, "versions": versions()}
     assert "3 of 3 trials done, 2 failed" in capsys.readouterr().out
     # What succeeded is not computed again by the next run; what failed is.
     monkeypatch.setattr(server, "attempt", lambda spec, seed, expected: 1 / (seed - 1))

@@ -118,18 +118,14 @@ def test_errors_end_with_the_curves():
         assert np.isfinite(curves[name][:rank]).all() and np.isnan(curves[name][rank:]).all()
 
 
-@pytest.mark.parametrize("least, rank", [(0.0, 6), (1e-14, 0)])
-def test_a_first_point_where_the_kernel_is_all_but_zero(least, rank):
+@pytest.mark.parametrize("least", [0.0, 1e-14])
+def test_a_first_point_where_the_kernel_is_all_but_zero(least):
     target = Empirical([[least], [0.3], [0.6], [0.9]])
     curves = trial(target, Brownian(), iid, bq, POOL, 6, 0, [(rkhs_ball, {"functions": 4})])
-    assert curves["rank_reached"] == rank
-    if rank:  # its weight is zero, and later points count
-        assert curves["points"][0] == 0 and curves["weights"][0] == 0
-        assert np.isfinite(curves["error"]).all() and curves["mmd"][5] < curves["mmd"][0]
-        assert curves["reason"] == ""
-    else:
-        assert np.isnan(curves["mmd"]).all() and np.isnan(curves["error"]).all()
-        assert curves["reason"].startswith("weights stop at n = 0: pivot below")
+    assert curves["rank_reached"] == 6 and curves["reason"] == ""
+    assert curves["points"][0] == least and (curves["weights"][0] == 0) == (least == 0)
+    # Whatever its weight, later points count.
+    assert np.isfinite(curves["error"]).all() and curves["mmd"][5] < curves["mmd"][0]
 
 
 def test_a_rule_that_changes_its_points_does_not_change_those_stored():
