@@ -415,11 +415,15 @@ def test_a_candidate_without_variance_is_never_picked(name):
     np.testing.assert_array_equal(np.sort(points, axis=0), pool[1:])
 
 
-@pytest.mark.parametrize("name", DISTINCT)
-@pytest.mark.parametrize("options", [{}, {"initial": [[0.5], [5e-5]]}, {"memory": 650}])
+@pytest.mark.parametrize(
+    "name, options",
+    [
+        *((name, {}) for name in DISTINCT),
+        *((name, {"initial": [[0.5], [5e-5]]}) for name in DISTINCT),
+        ("sbq", {"memory": 650}),
+    ],
+)
 def test_a_low_candidate_is_no_spent_one(name, options):
-    if "memory" in options and name != "sbq":
-        pytest.skip("the others take no memory")
     pool = np.array([[0.5], [5e-5], [0.9]])  # of heights from 4e-14 to 0.2
     design = make(name, 3, Uniform([0.0], [1.0]), IntegratedBrownian(), pool, **options)
     assert design.stop == "" and design.weights.all()
