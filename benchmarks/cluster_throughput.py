@@ -3,11 +3,14 @@
     python benchmarks/cluster_throughput.py              on a batch system, as profiles/cluster says
     python benchmarks/cluster_throughput.py --own-slurm  on a Slurm that the tests bring up (root)
 
-Two sweeps run in a temporary folder beside the results: 200 cells with one tiny trial each, for
-the processor time of all that runs on this machine but the workers; and trials of about a second,
-with one worker and with two in turn. Two workers on one machine share its memory, which no cluster
-software can mend: so the same trials also run in one and in two processes of their own, with no
-cluster. Measure on a machine that does nothing else.
+First 200 cells with one tiny trial each, for the processor time of all that runs on this machine
+but the workers. Then trials of about a second with one worker, and twice as many with two.
+
+With a Slurm of its own, where all runs on this machine, the same trials also run in one and in two
+processes without any cluster: workers on one machine share its memory, which no cluster software
+can mend. And as a machine's speed changes within minutes by more than the bound is from one, all
+four take turns: while one runs, the processes of the others are stopped. Measure on a machine that
+does nothing else.
 """
 
 import argparse
@@ -15,19 +18,22 @@ import multiprocessing
 import os
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
+import psutil
 
 from bqlib import experiment, trial
 from bqlib.cluster import ENVIRONMENT
 
 PROJECT = Path(__file__).resolve().parent.parent
+SHELF = PROJECT / "config" / "targets"
 SWEEP = """
 name: {name}
 targets: [chen2010_mixture]
@@ -38,100 +44,180 @@ algorithms: {algorithms}
 candidates: {{size: {size}}}
 n: {n}
 seeds: {seeds}
-seeds_per_job: {seeds_per_job}
+seeds_per_job: {seeds}
 rate_windows: [[5, {n}]]
 """
 TINY = {"name": "tiny", "algorithms": "[iid, herding]", "size": 100, "n": 10, "seeds": 1}
-ROUNDS = 5  # as a machine's speed changes by more than the bound is from one
-CELLS = 12
 SECONDS = {"name": "seconds", "algorithms": "[sbq]", "size": 20_000, "n": 400, "seeds": 10}
+CELLS = 6  # for each worker
+ROUNDS = 3
+TURN = 5  # seconds
+STARTED, ENDED = "Dask: ", " trials done"  # in lines that runs print, the last of ENDED counts
 
 
-def run(folder, workers, sweep, cells):
-    """Run a sweep's pieces: wall and processor seconds of this machine's processes but workers.
+class Contender:
+    """A command that works in a folder of its own, a turn at a time.
 
-    The wall time is that from the first worker to the end of the last trial.
+    Attributes
+    ----------
+    started, ended : float or None
+        When it had its first worker, and its last trial: seconds of its own turns.
     """
+
+    def __init__(self, folder, *command):
+        self.folder, self.command = folder, command
+        self.process = self.started = self.ended = None
+        self._output = []
+        self._spent = 0.0
+
+    def turn(self, seconds=None):
+        """Let it run for so many seconds from its first worker on, or to its end; False then."""
+        self._begun = time.perf_counter()
+        if self.process is None:
+            self.process = subprocess.Popen(
+                list(map(str, self.command)),
+                cwd=self.folder,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+            reader = threading.Thread(target=self._read)
+            reader.start()
+            while seconds and self.started is None and reader.is_alive():
+                time.sleep(0.1)
+        else:
+            self._signal(signal.SIGCONT)
+        try:
+            code = self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self._signal(signal.SIGSTOP)
+            self._spent += time.perf_counter() - self._begun
+            return True
+        if code != 0 or self.ended is None:
+            sys.exit("".join(self._output))
+        return False
+
+    def _read(self):
+        for line in self.process.stdout:
+            self._output.append(line)
+            now = self._spent + time.perf_counter() - self._begun
+            if STARTED in line:
+                self.started = now
+            if ENDED in line:
+                self.ended = now
+
+    def _signal(self, number):
+        """To all its processes, which are those that work in its folder: also Slurm's jobs."""
+        for process in psutil.process_iter(["cwd"]):
+            if process.info["cwd"] == str(self.folder):
+                process.send_signal(number)
+
+
+def write_sweep(folder, sweep, cells):
     lengthscales = np.linspace(0.5, 0.6, cells).round(6).tolist()
     path = folder / "sweep.yaml"
-    path.write_text(SWEEP.format(lengthscales=lengthscales, seeds_per_job=sweep["seeds"], **sweep))
+    path.write_text(SWEEP.format(lengthscales=lengthscales, **sweep))
+    return path
+
+
+def on_cluster(folder, workers, sweep, cells):
+    """The pieces of a sweep, by Snakemake and so many workers."""
+    folder.mkdir()
     site = PROJECT / "profiles" / "cluster" / "site.yaml"
     lines = [line for line in site.read_text().splitlines() if not line.startswith("workers:")]
     (folder / "site.yaml").write_text("\n".join([*lines, f"workers: {workers}"]))
-    shutil.rmtree(folder / "results", ignore_errors=True)
-    command = [sys.executable, "-m", "snakemake", "--profile", "profiles/cluster"]
-    command += ["--snakefile", PROJECT / "Snakefile", "--directory", folder]
-    command += ["--configfile", path, "--config", f"site={folder}/site.yaml", "--until", "piece"]
+    command = [sys.executable, "-m", "snakemake", "--profile", PROJECT / "profiles" / "cluster"]
+    command += ["--snakefile", PROJECT / "Snakefile", "--until", "piece"]
+    command += ["--configfile", write_sweep(folder, sweep, cells)]
+    command += ["--config", f"site={folder}/site.yaml"]
+    return Contender(folder, *command)
+
+
+def without_cluster(folder, processes, sweep, cells):
+    """The same trials, by so many processes."""
+    folder.mkdir()
+    path = write_sweep(folder, sweep, cells)
+    return Contender(folder, sys.executable, __file__, "--bare", processes, path)
+
+
+def run_bare(processes, path):
+    """Run all trials of a sweep in so many processes, and say so as a run does."""
+    os.environ.update({name: str(value) for name, value in ENVIRONMENT.items()})
+    sweep = experiment.load(path, SHELF)
+    trials = [(sweep.spec(cell), seed) for cell in sweep.cells() for seed in range(sweep.seeds)]
+    spawn = multiprocessing.get_context("spawn")
+    ready = spawn.Barrier(processes + 1)
+    with spawn.Pool(processes, _make_ready, (ready, trials[0])) as pool:
+        ready.wait()
+        print(STARTED, processes, flush=True)
+        pool.starmap(trial.run, trials, chunksize=1)
+        print(len(trials), ENDED, flush=True)
+
+
+def _make_ready(ready, first):
+    trial.run(*first)
+    ready.wait()
+
+
+def measure_cost(folder):
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    with subprocess.Popen(
-        command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as process:
-        started = ended = None
-        output = []
-        for line in process.stdout:
-            output.append(line)
-            if "[bqlib] Dask:" in line:
-                started = time.perf_counter()
-            if "trials done" in line:
-                ended = time.perf_counter()
-    if process.returncode != 0:
-        sys.exit("".join(output))
+    tiny = on_cluster(folder / "tiny", 2, TINY, 100)
+    tiny.turn()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     processor = sum(getattr(after, k) - getattr(before, k) for k in ("ru_utime", "ru_stime"))
-    return ended - started, processor
-
-
-def seconds_of_trials(path):
-    """Of one trial of each cell of the sweep, one after the other in this process."""
-    sweep = experiment.load(path, PROJECT / "config" / "targets")
-    specs = [sweep.spec(cell) for cell in sweep.cells()]
-    trial.run(specs[0], 0)
-    start = time.perf_counter()
-    for spec in specs:
-        trial.run(spec, 1)
-    return time.perf_counter() - start
-
-
-def without_cluster(path, processes):
-    """Seconds of the slowest of some processes that each run one trial of each cell."""
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, spawn) as pool:
-        return max(pool.map(seconds_of_trials, [path] * processes))
-
-
-def measure(folder):
-    wall, processor = run(folder, 2, TINY, 100)
     print(
         f"200 cells of one tiny trial: {processor / 200:.3f} CPU-s a cell on the login node, "
-        f"{200 / wall:.1f} cells a second"
+        f"{200 / (tiny.ended - tiny.started):.1f} cells a second",
+        flush=True,
     )
-    os.environ.update({name: str(value) for name, value in ENVIRONMENT.items()})
-    rounds = []
-    for _ in range(ROUNDS):
-        alone, together = (run(folder, workers, SECONDS, CELLS)[0] for workers in (1, 2))
-        bare = without_cluster(folder / "sweep.yaml", 1) / without_cluster(folder / "sweep.yaml", 2)
-        rounds.append((alone / (2 * together), bare))
-        trials = CELLS * SECONDS["seeds"]
+
+
+def measure_efficiency(folder, on_this_machine):
+    kinds = {"cluster": on_cluster}
+    if on_this_machine:
+        kinds["no cluster"] = without_cluster
+    rates = {(kind, workers): [] for kind in kinds for workers in (1, 2)}
+    for i in range(ROUNDS):
+        contenders = {
+            (kind, workers): kinds[kind](
+                folder / f"{kind}-{workers}-{i}", workers, SECONDS, workers * CELLS
+            )
+            for kind, workers in rates
+        }
+        left = list(contenders.values())
+        while left:
+            left = [one for one in left if one.turn(TURN if on_this_machine else None)]
+        for (kind, workers), one in contenders.items():
+            trials = workers * CELLS * SECONDS["seeds"]
+            rates[kind, workers].append(trials / (one.ended - one.started))
+        show = {kind: [rates[kind, workers][i] for workers in (1, 2)] for kind in kinds}
         print(
-            f"{trials} trials of about a second: {trials / alone:.2f} a second with 1 worker, "
-            f"{trials / together:.2f} with 2, efficiency {rounds[-1][0]:.2f}; "
-            f"of two processes without a cluster {bare:.2f}",
+            "trials a second with 1 and 2 workers: "
+            + "; ".join(f"{kind} {one:.3f} {two:.3f}" for kind, (one, two) in show.items()),
             flush=True,
         )
-    ours, bare = np.median(rounds, axis=0)
-    print(f"median efficiency of the second worker: {ours:.2f} (at least 0.85)")
-    print(f"without a cluster: {bare:.2f}")
+    for kind in kinds:
+        one, two = (np.array(rates[kind, workers]) for workers in (1, 2))
+        each = " ".join(f"{value:.2f}" for value in two / one / 2)
+        print(
+            f"efficiency of the second worker, {kind}: {two.mean() / one.mean() / 2:.3f} ({each})"
+            + (", at least 0.85" if kind == "cluster" else "")
+        )
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--own-slurm", action="store_true")
-    own_slurm = parser.parse_args().own_slurm
+    parser.add_argument("--bare", nargs=2, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.bare:
+        return run_bare(int(arguments.bare[0]), Path(arguments.bare[1]))
     # Not in /tmp, which other nodes do not see.
     with tempfile.TemporaryDirectory(dir=PROJECT, prefix=".benchmark-") as folder:
         folder = Path(folder)
-        if not own_slurm:
-            return measure(folder)
+        if not arguments.own_slurm:
+            measure_cost(folder)
+            return measure_efficiency(folder, on_this_machine=False)
         sys.path.insert(0, str(PROJECT / "tests" / "slurm"))
         from batch_system import Slurm
 
@@ -139,7 +225,8 @@ def main():
         slurm = Slurm(Path(tempfile.mkdtemp(prefix="slurm-")))
         try:
             slurm.up()
-            return measure(folder)
+            measure_cost(folder)
+            measure_efficiency(folder, on_this_machine=True)
         finally:
             slurm.down()
             shutil.rmtree(slurm.folder)

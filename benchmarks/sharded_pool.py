@@ -16,7 +16,6 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 from bqlib import Candidates, ExponentiatedQuadratic, GaussianMixture, sharded
-from bqlib.cluster import ENVIRONMENT
 
 TARGETS = Path(__file__).resolve().parent.parent / "config" / "targets"
 SIZES = (2_000, 1_000_000, 4_000_000, 10_000_000)
@@ -39,7 +38,7 @@ def run(design, size, workers):
     quiet = {"dashboard_address": "127.0.0.1:0", "worker_dashboard_address": "127.0.0.1:0"}
     with (
         LocalCluster(
-            n_workers=workers, threads_per_worker=1, memory_limit=None, env=ENVIRONMENT, **quiet
+            n_workers=workers, threads_per_worker=1, memory_limit=None, **quiet
         ) as cluster,
         Client(cluster) as client,
     ):

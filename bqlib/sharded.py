@@ -15,7 +15,7 @@ import numpy as np
 from distributed import CancelledError, KilledWorker
 
 from bqlib.designs.design import Design, Request
-from bqlib.designs.newton import ROUNDING, FixedPool, Interpolant, best, stop_reason
+from bqlib.designs.newton import FixedPool, Interpolant, best, stop_reason
 from bqlib.designs.sbq import decrement
 from bqlib.embeddings import embed
 from bqlib.streams import stream
@@ -23,7 +23,9 @@ from bqlib.weights import PIVOT_TOLERANCE, bq, uniform
 
 LOOK_SECONDS = 2  # between two looks whether a worker that does not answer is still there
 PATIENCE_SECONDS = 600  # for a worker to come in the place of one that was lost
-BLOCK = 2**15  # rows; small enough for a step's temporary arrays to stay in a processor's cache
+# Rows: so few that a step's temporary arrays stay in a processor's cache, and below the 128 kB from
+# which malloc, as Dask sets it for its workers, asks the system anew for each.
+BLOCK = 16_000
 
 
 class WorkersLostError(RuntimeError):
@@ -40,7 +42,7 @@ def draw_pool(target, candidates, seed, blocks=None):
         Not fresh.
     seed : int
     blocks : iterable of int, optional
-        Which blocks of 32768 candidates; all if left out.
+        Which blocks of 16,000 candidates; all if left out.
 
     Returns
     -------
@@ -94,7 +96,7 @@ def sbq(client, target, kernel, n, *, candidates, seed=0):
 
     Notes
     -----
-    With M candidates on W workers: O(M n / W) time a step, and 8 M (n + d + 4) / W bytes on each
+    With M candidates on W workers: O(M n / W) time a step, and 8 M (n + d + 7) / W bytes on each
     worker. A lost part costs as much as all steps so far.
 
     Examples
@@ -228,8 +230,8 @@ class _NewtonShard(_Shard):
             block.learn(self.known, pick.x, pick.column, pick.residual, pick.power)
 
     def best_of_block(self, block):
-        repeats = block.power <= ROUNDING * block.heights
-        block.residual[repeats] = block.power[repeats] = 0.0
+        nothing = block.power <= block.floors
+        block.residual[nothing] = block.power[nothing] = 0.0
         score = decrement(block.residual, block.power)
         i = best(score)
         if i is None:

@@ -341,9 +341,13 @@ def repeats(gram: Array, heights: Array, others: Array) -> Mask:
 
     1 - k(x, y)^2 / (k(x, x) k(y, y)) <= 1e-8, from k(x, y) (n, m), k(x, x) (n,) and k(y, y) (m,).
     """
+    return np.abs(gram) >= repeat_floor(heights)[:, None] * repeat_floor(others)
+
+
+def repeat_floor(heights: Array) -> Array:
+    """From k(x, x) (n,): points repeat each other from the product of their floors on."""
     # By roots, as squares of small heights underflow.
-    least = np.sqrt(1 - REPEAT_TOLERANCE) * np.sqrt(heights)[:, None] * np.sqrt(others)
-    return np.abs(gram) >= least
+    return (1 - REPEAT_TOLERANCE) ** 0.25 * np.sqrt(heights)
 
 
 def distinct_points(kernel: Kernel, points: Array) -> tuple[Indices, Array]:

@@ -42,7 +42,7 @@ def test_where_the_machine_does_not_say_its_memory_all_is_used(monkeypatch):
 
 
 def test_too_little_memory_is_refused_before_the_start():
-    with pytest.raises(MemoryError, match=r"5000 candidates and n = 30 need 0.00196 GB even in bl"):
+    with pytest.raises(MemoryError, match=r"5000 candidates and n = 30 need 0.002 GB even in bl"):
         peak(memory=1e6)
     with pytest.raises(MemoryError, match=r"need 1.6e.14 GB even in blocks"):
         omp(NORMAL, KERNEL, 10**11, rng=0, candidates=Candidates(size=10**11, fresh=True))

@@ -18,7 +18,7 @@ from bqlib.arrays import Array, Mask
 from bqlib.checks import checked_number
 from bqlib.designs.design import Design, Request
 from bqlib.embeddings import Embedding
-from bqlib.weights import PIVOT_TOLERANCE, bq, repeats
+from bqlib.weights import PIVOT_TOLERANCE, bq, repeat_floor, repeats
 
 ROUNDING = 16 * np.finfo(float).eps  # of k(x, x): the error of a power
 BLOCK = 2048  # candidates that are looked at together where the pool comes in blocks
@@ -78,7 +78,7 @@ def newton_greedy(
     for step in range(len(initial), n):
         candidates.look(interpolant)
         # What is left at a point that repeats a picked one is rounding: no rule may compare it.
-        nothing = candidates.power <= ROUNDING * candidates.heights
+        nothing = candidates.power <= candidates.floors
         candidates.residual[nothing] = candidates.power[nothing] = 0.0
         i = choose(candidates.residual, candidates.power)
         chosen = slice(None) if i is None else i
@@ -201,9 +201,12 @@ class FixedPool:
         # Copies, as a kernel may hand out its own arrays or the pool's.
         self.residual = np.array(request.embedding.kernel_mean(self.pool))
         self.heights = np.array(self.kernel.diagonal(self.pool))
+        self.floors = ROUNDING * self.heights
         self.power = self.heights.copy()
         self.basis = np.empty((request.n, len(self.pool)))
-        self._product = np.empty(len(self.pool))
+        self._repeat_floor = repeat_floor(self.heights)
+        # Room for what a step works out: new arrays would cost it twice the time in a large pool.
+        self._product, self._size = np.empty((2, len(self.pool)))
 
     def look(self, interpolant: Interpolant) -> None:
         pass
@@ -211,14 +214,16 @@ class FixedPool:
     def learn(self, rank: int, x: Array, column: Array, residual: float, power: float) -> None:
         root, product = np.sqrt(power), self._product
         row = self.basis[rank]
-        gram = self.kernel(x[None], self.pool)
+        gram = self.kernel(x[None], self.pool)[0]
         np.dot(column, self.basis[:rank], out=product)
-        np.subtract(gram[0], product, out=row)
+        np.subtract(gram, product, out=row)
         row /= root
         self.residual -= np.multiply(row, residual / root, out=product)
         self.power -= np.multiply(row, row, out=product)
-        # From here on it only falls, so that these stay without power.
-        self.power[repeats(gram, self.kernel.diagonal(x[None]), self.heights)[0]] = 0.0
+        least = repeat_floor(self.kernel.diagonal(x[None]))
+        np.multiply(least, self._repeat_floor, out=product)
+        # From here on it only falls, so that repeats stay without power.
+        self.power[np.abs(gram, out=self._size) >= product] = 0.0
 
     def column(self, interpolant: Interpolant, i: int) -> Array:
         return self.basis[: interpolant.rank, i].copy()
@@ -230,12 +235,16 @@ class _PoolInBlocks:
     def __init__(self, request: Request):
         self.request = request
         self.pool = request.initial if request.pool is None else request.pool
-        self.heights = request.embedding.kernel.diagonal(self.pool)
+        self._measure()
+
+    def _measure(self) -> None:
+        self.heights = self.request.embedding.kernel.diagonal(self.pool)
+        self.floors = ROUNDING * self.heights
 
     def look(self, interpolant: Interpolant) -> None:
         if self.request.pool is None:
             self.pool = self.request.fresh_pool()
-            self.heights = interpolant.embedding.kernel.diagonal(self.pool)
+            self._measure()
         self.residual, self.power = np.empty((2, len(self.pool)))
         for start in range(0, len(self.pool), BLOCK):
             own = slice(start, start + BLOCK)
@@ -257,7 +266,7 @@ def _candidates(request: Request, memory: float | None) -> FixedPool | _PoolInBl
     memory = _physical_memory() if memory is None else checked_number(memory, "memory")
     n, dim = request.n, request.embedding.target.dim
     size = request.candidates.size if request.pool is None else len(request.pool)
-    least = 8 * (size * (dim + 9) + min(size, BLOCK) * (3 * n + dim) + 2 * n**2)
+    least = 8 * (size * (dim + 10) + min(size, BLOCK) * (3 * n + dim) + 2 * n**2)
     if request.pool is not None and least + 8 * size * n <= memory:
         return FixedPool(request)
     if least <= memory:

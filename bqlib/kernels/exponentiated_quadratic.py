@@ -122,7 +122,7 @@ class ExponentiatedQuadratic(Kernel):
         if self.lengthscale is None:
             scales = np.diag(self._factor)
         else:
-            scales = np.broadcast_to(self.lengthscale, dim)
+            scales = np.full(dim, self.lengthscale)
         return density_height((2 * np.pi) ** (-dim / 2), scales)
 
     def metric(self, dim: int) -> Array:
