@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from bqlib import yamlfile
+from bqlib.files import private
 from bqlib.run import JOURNAL, PRIVATE
 from bqlib.worker import OtherCodeError, memory_limited, refuse_other_versions, versions
 
@@ -466,10 +467,6 @@ def job_script(site, folder):
     return job.job_script()
 
 
-def _private(path, flags):
-    return os.open(path, flags, 0o600)
-
-
 class _Jobs:
     """The jobs of a run on a batch system.
 
@@ -506,7 +503,7 @@ class _Jobs:
                     self.status = Status.failed
                     jobs.failures.append(error)
                     raise
-                with open(jobs.journal, "a", encoding="utf-8", opener=_private) as journal:
+                with open(jobs.journal, "a", encoding="utf-8", opener=private) as journal:
                     journal.write(f"{self.cancel_command} {self.job_id}\n")
 
         return Job

@@ -35,6 +35,11 @@ def write_atomically(path, data):
         os.close(folder)
 
 
+def private(path, flags):
+    """An opener for :func:`open`, of files that nobody but this user may read."""
+    return os.open(path, flags, 0o600)
+
+
 def is_private(path):
     """Whether nobody but this user can have written a file, or into a folder."""
     found = os.stat(path)

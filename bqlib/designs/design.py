@@ -12,8 +12,7 @@ from bqlib.arrays import Array, Seed
 from bqlib.candidates import Candidates
 from bqlib.checks import LONGEST, checked_count, checked_points, checked_rng
 from bqlib.embeddings import Embedding, embed
-from bqlib.kernels import Kernel, OnCoordinates, ProductKernel, ScaledKernel, SumKernel
-from bqlib.kernels.unit_cube import UnitCubeKernel
+from bqlib.kernels import Kernel
 from bqlib.posterior import Integral, integral
 from bqlib.targets import Product, Target, Uniform
 from bqlib.weights import Rule, final, first_occurrence
@@ -249,7 +248,7 @@ def checked_request_without_pool(
 def support(embedding: Embedding) -> tuple[Array, Array]:
     """Lower and upper ends of the box where the target can be and its kernel is defined."""
     lower, upper = _box(embedding.target)
-    least, most = _domain(embedding.kernel, embedding.target.dim)
+    least, most = embedding.kernel.domain(embedding.target.dim)
     return np.maximum(lower, least), np.minimum(upper, most)
 
 
@@ -262,21 +261,3 @@ def _box(target: Target) -> tuple[Array, Array]:
             lower, upper = zip(*(_box(block) for block in target.blocks), strict=True)
             return np.concatenate(lower), np.concatenate(upper)
     return np.full(target.dim, -LONGEST), np.full(target.dim, LONGEST)
-
-
-def _domain(kernel: Kernel, dim: int) -> tuple[Array, Array]:
-    """The box where a kernel is defined."""
-    lower, upper = np.full(dim, -LONGEST), np.full(dim, LONGEST)
-    match kernel:
-        case UnitCubeKernel():
-            return np.zeros(dim), np.ones(dim)
-        case ScaledKernel():
-            return _domain(kernel.kernel, dim)
-        case SumKernel() | ProductKernel():
-            ends = zip(*(_domain(part, dim) for part in kernel.parts), strict=True)
-            lower, upper = (np.array(end) for end in ends)
-            return lower.max(axis=0), upper.min(axis=0)
-        case OnCoordinates():
-            seen = list(kernel.coordinates)
-            lower[seen], upper[seen] = _domain(kernel.kernel, len(seen))
-    return lower, upper

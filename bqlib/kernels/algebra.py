@@ -39,6 +39,10 @@ class SumKernel(Kernel):
         """Gradient of k(x_i, y_j) in x_i, shape (n, m, d)."""
         return total(part.gradient(x, y) for part in self.parts)
 
+    def domain(self, dim: int) -> tuple[Array, Array]:
+        """Lower and upper ends, each (dim,), of the box where the kernel is defined."""
+        return _common_domain(self.parts, dim)
+
 
 @dataclass(frozen=True, eq=False, init=False)
 class ScaledKernel(Kernel):
@@ -67,6 +71,10 @@ class ScaledKernel(Kernel):
     def gradient(self, x: ArrayLike, y: ArrayLike) -> Array:
         """Gradient of k(x_i, y_j) in x_i, shape (n, m, d)."""
         return self.factor * self.kernel.gradient(x, y)
+
+    def domain(self, dim: int) -> tuple[Array, Array]:
+        """Lower and upper ends, each (dim,), of the box where the kernel is defined."""
+        return self.kernel.domain(dim)
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -104,6 +112,10 @@ class ProductKernel(Kernel):
             np.prod(np.delete(values, i, axis=0), axis=0)[:, :, None] * part.gradient(x, y)
             for i, part in enumerate(self.parts)
         )
+
+    def domain(self, dim: int) -> tuple[Array, Array]:
+        """Lower and upper ends, each (dim,), of the box where the kernel is defined."""
+        return _common_domain(self.parts, dim)
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -163,6 +175,13 @@ class OnCoordinates(Kernel):
         gradient[:, :, self.coordinates] = part
         return gradient
 
+    def domain(self, dim: int) -> tuple[Array, Array]:
+        """Lower and upper ends, each (dim,), of the box where the kernel is defined."""
+        lower, upper = super().domain(dim)
+        seen = list(self.coordinates)
+        lower[seen], upper[seen] = self.kernel.domain(len(seen))
+        return lower, upper
+
     def _points(self, *sets: ArrayLike) -> list[Array]:
         checked = super()._points(*sets)
         dim, last = checked[0].shape[1], max(self.coordinates)
@@ -176,3 +195,8 @@ def _common_dim(kernels: Sequence[Kernel]) -> int | None:
     if len(dims) > 1:
         raise ValueError(f"the kernels are for points of different dimensions: {sorted(dims)}")
     return dims.pop() if dims else None
+
+
+def _common_domain(kernels: Sequence[Kernel], dim: int) -> tuple[Array, Array]:
+    lower, upper = zip(*(kernel.domain(dim) for kernel in kernels), strict=True)
+    return np.max(lower, axis=0), np.min(upper, axis=0)

@@ -37,6 +37,10 @@ class Kernel(ABC):
     def gradient(self, x: ArrayLike, y: ArrayLike) -> Array:
         """Gradient of k(x_i, y_j) in x_i, shape (n, m, d)."""
 
+    def domain(self, dim: int) -> tuple[Array, Array]:
+        """Lower and upper ends, each (dim,), of the box where the kernel is defined."""
+        return np.full(dim, -LONGEST), np.full(dim, LONGEST)
+
     def __add__(self, other: Kernel) -> Kernel:
         from bqlib.kernels.algebra import SumKernel
 

@@ -45,6 +45,10 @@ class UnitCubeKernel(Kernel):
         columns = x.T[:, :, None], y.T[:, None, :]
         return product_gradient(self._value(*columns), self._slope(*columns))
 
+    def domain(self, dim: int) -> tuple[Array, Array]:
+        """Lower and upper ends, each (dim,), of the box where the kernel is defined."""
+        return np.zeros(dim), np.ones(dim)
+
     def block(self, coordinates: Sequence[int]) -> Kernel:
         """The factor of this kernel that acts on some coordinates."""
         return self
