@@ -5,7 +5,7 @@
 
 First 200 cells with one tiny trial each, for the processor time of all that runs on this machine
 but the workers. Then trials of about a second with one worker, and twice as many with two: of
-herding, which computes nearly all the time, and of SBQ, which reads 64 MB of memory at a step.
+herding, which computes nearly all the time, and of SBQ, which reads up to 64 MB at each step.
 
 With a Slurm of its own, where all runs on this machine, the same trials also run in one and in two
 processes without any cluster: those of SBQ share the machine's memory, which no cluster can mend.
@@ -25,6 +25,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -86,16 +87,16 @@ class Contender:
                 stderr=subprocess.STDOUT,
                 text=True,
             )
-            reader = threading.Thread(target=self._read)
+            reader = threading.Thread(target=self._read, daemon=True)
             reader.start()
             while seconds and self.started is None and reader.is_alive():
                 time.sleep(0.1)
         else:
-            self._signal(signal.SIGCONT)
+            self.send(signal.SIGCONT)
         try:
             code = self.process.wait(seconds)
         except subprocess.TimeoutExpired:
-            self._signal(signal.SIGSTOP)
+            self.send(signal.SIGSTOP)
             self._spent += time.perf_counter() - self._begun
             return True
         if code != 0 or self.ended is None:
@@ -111,11 +112,12 @@ class Contender:
             if ENDED in line:
                 self.ended = now
 
-    def _signal(self, number):
-        """To all its processes, which are those that work in its folder: also Slurm's jobs."""
+    def send(self, number):
+        """Send a signal to all processes that work in its folder, also those of Slurm's jobs."""
         for process in psutil.process_iter(["cwd"]):
             if process.info["cwd"] == str(self.folder):
-                process.send_signal(number)
+                with suppress(psutil.NoSuchProcess):  # it has just ended
+                    process.send_signal(number)
 
 
 def write_sweep(folder, sweep, cells):
@@ -191,8 +193,12 @@ def measure_efficiency(folder, sweep, on_this_machine):
             for kind, workers in rates
         }
         left = list(contenders.values())
-        while left:
-            left = [one for one in left if one.turn(TURN if on_this_machine else None)]
+        try:
+            while left:
+                left = [one for one in left if one.turn(TURN if on_this_machine else None)]
+        finally:
+            for one in left:
+                one.send(signal.SIGKILL)
         for (kind, workers), one in contenders.items():
             rates[kind, workers].append(workers * trials / (one.ended - one.started))
         show = {kind: [rates[kind, workers][i] for workers in (1, 2)] for kind in kinds}

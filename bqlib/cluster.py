@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from bqlib import yamlfile
-from bqlib.files import private
+from bqlib.files import open_privately
 from bqlib.run import JOURNAL, PRIVATE
 from bqlib.worker import OtherCodeError, memory_limited, refuse_other_versions, versions
 
@@ -52,6 +52,7 @@ ENVIRONMENT = {
 SMALLEST_MEMORY = 512 * 2**20  # Python with its libraries takes half of it
 KEEP_SECONDS = 2
 FOREVER = "1000 days"
+COMMAND_SECONDS = 30  # for a command of the batch system
 QUEUE_SECONDS = 10  # between two looks at the batch system's queue
 REFUSED_SECONDS = 600  # most between two tries to submit, where jobs are refused
 LOST_SECONDS = 60  # without a word of a job's workers, after which they are given up
@@ -254,6 +255,8 @@ async def connect(site, folder, say=lambda text: None, threads=1):
             ) from None
         guard = _Guard(client, jobs, site, named, say)
         await guard.first_worker()
+        if named:
+            await _refuse_scheduler_without_us(client)
         await _refuse_other_versions(client)
         dashboard = site.system != "job" and cluster is not None
         link = ""
@@ -314,6 +317,7 @@ async def _own_cluster(stack, site, folder, threads):
     loopback = "127.0.0.1:0"
     if site.system in BATCH_SYSTEMS:
         private = folder / PRIVATE
+        stack.callback((folder / JOURNAL).unlink, missing_ok=True)
         _write_certificates(private)
         stack.callback(shutil.rmtree, private, ignore_errors=True)
         jobs = _Jobs(site.system, folder)
@@ -473,7 +477,7 @@ class _Jobs:
     Attributes
     ----------
     cluster : dask_jobqueue.JobQueueCluster
-    failures : list of Exception
+    failures : list of str
         Why submissions failed, since this was last looked at.
     """
 
@@ -501,10 +505,19 @@ class _Jobs:
                     await super().start()
                 except (OSError, RuntimeError, ValueError) as error:
                     self.status = Status.failed
-                    jobs.failures.append(error)
+                    # In words, as its traceback would hold on to the jobs that were taken.
+                    jobs.failures.append(jobs.told(error))
                     raise
-                with open(jobs.journal, "a", encoding="utf-8", opener=private) as journal:
+                with open(jobs.journal, "a", encoding="utf-8", opener=open_privately) as journal:
                     journal.write(f"{self.cancel_command} {self.job_id}\n")
+
+            async def close(self):
+                await super().close()
+                self.status = Status.closed  # which the cluster asks for at its end
+
+            @staticmethod
+            async def _call(command, **arguments):
+                return await _output(command, **arguments)
 
         return Job
 
@@ -512,15 +525,18 @@ class _Jobs:
         """Why a submission failed, in one line; None where all went well."""
         if not self.failures:
             return None
-        error = self.failures[-1]
+        failure = self.failures[-1]
         self.failures.clear()
+        return failure
+
+    def told(self, error):
+        """Why a submission failed, in one line."""
         if isinstance(error, FileNotFoundError):
             return (
                 f"{error.filename} was not found: run this on a machine that may submit jobs to "
                 f"{self.system}, or name another system in the site file"
             )
-        text = str(error).partition("stderr:\n")[2] or str(error)
-        return f"{self.system} did not take a job: {' '.join(text.split())}"
+        return f"{self.system} did not take a job: {_line(error)}"
 
     async def replace(self, connected):
         """Submit a job in the place of each that is gone.
@@ -531,29 +547,34 @@ class _Jobs:
 
         gone = await self._gone()
         now = time.monotonic()
-        paused = now < self._resume
+        due = now >= self._resume
+        ended = False
         for name, job in list(self.cluster.workers.items()):
             there = any(f"{worker}-".startswith(f"{name}-") for worker in connected)
             # One that was put back into the queue is not lost.
             there |= name in self._heard and job.job_id in self._waiting
             if there:
                 self._heard[name] = now
-            if there or paused:
                 continue
             lost = now - self._heard.get(name, now) > LOST_SECONDS
             if lost:  # it may be there still, as on a node that hangs
                 await job.close()
-            if lost or job.status == Status.failed or job.job_id in gone:
-                del self.cluster.workers[name]
-                self._heard.pop(name, None)
-        if paused:
+            if lost or job.job_id in gone:
+                ended = True
+            elif not (due and job.status == Status.failed):
+                continue
+            del self.cluster.workers[name]
+            self._heard.pop(name, None)
+        if not (due or ended):  # what was taken once is asked for again at once
             return
         with suppress(OSError, RuntimeError, ValueError):  # kept in failures
             # Shielded: what is just being submitted must be known to whoever ends the run.
             await asyncio.shield(self.cluster)
-        self._pause = min(2 * self._pause, REFUSED_SECONDS) if self.failures else QUEUE_SECONDS
         if self.failures:
+            self._pause = min(2 * self._pause, REFUSED_SECONDS)
             self._resume = time.monotonic() + self._pause
+        elif due:
+            self._pause = QUEUE_SECONDS
 
     async def _gone(self):
         """Numbers of the jobs that the batch system has ended, as far as it can be asked."""
@@ -576,15 +597,10 @@ class _Jobs:
             return None
         command = ["squeue", "--noheader", "--format=%A %T %r", f"--user={os.getuid()}"]
         try:
-            process = await asyncio.create_subprocess_exec(
-                *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
-            )
-            output, _ = await asyncio.wait_for(process.communicate(), 20)
-        except (OSError, TimeoutError):
+            output = await _output(command)
+        except (OSError, RuntimeError):
             return None
-        if process.returncode != 0:
-            return None
-        rows = [line.split(maxsplit=2) for line in output.decode().splitlines()]
+        rows = [line.split(maxsplit=2) for line in output.splitlines()]
         return {number: f"{state} ({reason})" for number, state, reason in rows}
 
     def last_words(self):
@@ -595,6 +611,35 @@ class _Jobs:
         newest = max(logs, key=lambda path: path.stat().st_mtime)
         lines = newest.read_text(encoding="utf-8", errors="replace").splitlines()
         return f"; {newest} ends with: {' | '.join(line.strip() for line in lines[-3:])}"
+
+
+async def _output(command, shell=False, **arguments):
+    """What a command of the batch system prints, within a time after which it is killed.
+
+    Raises
+    ------
+    OSError
+        If there is no such command.
+    RuntimeError
+        If it fails, with its own words, or does not end.
+    """
+    start = asyncio.create_subprocess_shell if shell else asyncio.create_subprocess_exec
+    pipe = asyncio.subprocess.PIPE
+    process = await start(*command, stdout=pipe, stderr=pipe, **arguments)
+    try:
+        output, errors = await asyncio.wait_for(process.communicate(), COMMAND_SECONDS)
+    except TimeoutError:
+        raise RuntimeError(f"{command[0]} did not end within {COMMAND_SECONDS} s") from None
+    finally:
+        if process.returncode is None:
+            with suppress(ProcessLookupError):
+                process.kill()
+            with suppress(TimeoutError):  # on a disk that hangs it cannot even be killed
+                await asyncio.wait_for(process.wait(), 1)
+    if process.returncode != 0:
+        words = errors.decode(errors="replace").strip()
+        raise RuntimeError(words or f"{command[0]} ended with exit code {process.returncode}")
+    return output.decode(errors="replace")
 
 
 class _Guard:
@@ -680,6 +725,17 @@ async def _draw_dashboard(scheduler):
 
     dashboard = await asyncio.to_thread(import_module, "distributed.dashboard.scheduler")
     dashboard.connect(scheduler.http_application, scheduler.http_server, scheduler, prefix="")
+
+
+async def _refuse_scheduler_without_us(client):
+    """A scheduler loads what it hands on: without bqlib, every trial would fail."""
+    try:
+        await client.run_on_scheduler(versions)
+    except (ImportError, AttributeError) as error:
+        raise ClusterError(
+            f"the scheduler has no bqlib, or another one: {_line(error)}; start it with the Python "
+            "of this environment"
+        ) from None
 
 
 async def _refuse_other_versions(client):

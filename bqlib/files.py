@@ -35,7 +35,7 @@ def write_atomically(path, data):
         os.close(folder)
 
 
-def private(path, flags):
+def open_privately(path, flags):
     """An opener for :func:`open`, of files that nobody but this user may read."""
     return os.open(path, flags, 0o600)
 

@@ -92,6 +92,7 @@ def start(sweep, shelf, site, results):
     log = results / "logs" / "run.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     held = lock(results, patience=LOCK_SECONDS)
+    cancel_jobs(results)  # of a run that was killed, as they may wait in the queue still
     (results / JOURNAL).unlink(missing_ok=True)
     # They tell of what is there now, which this run will change.
     for name in (MANIFEST, PROVENANCE):

@@ -8,6 +8,7 @@ picks so far.
 """
 
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
@@ -23,13 +24,15 @@ from bqlib.weights import PIVOT_TOLERANCE, bq, uniform
 
 LOOK_SECONDS = 2  # between two looks whether a worker that does not answer is still there
 PATIENCE_SECONDS = 600  # for a worker to come in the place of one that was lost
+MOST_LOSSES = 3  # of one part of the pool, without an answer in between
+ACTOR_LOST = "Worker holding Actor was lost"  # as Dask's scheduler says it
 # Rows: so few that a step's temporary arrays stay in a processor's cache, and below the 128 kB from
 # which malloc, as Dask sets it for its workers, asks the system anew for each.
 BLOCK = 16_000
 
 
 class WorkersLostError(RuntimeError):
-    """There are no workers left to hold the pool."""
+    """There are no workers left to hold the pool, or a part of it is lost again and again."""
 
 
 def draw_pool(target, candidates, seed, blocks=None):
@@ -92,7 +95,8 @@ def sbq(client, target, kernel, n, *, candidates, seed=0):
     ValueError
         If the candidates are fresh, or fewer than n.
     WorkersLostError
-        If workers are lost and none comes in their place.
+        If workers are lost and none comes in their place, or one part is lost again and again, or
+        the client is closed.
 
     Notes
     -----
@@ -262,13 +266,18 @@ class _HerdingShard(_Shard):
 
 @dataclass
 class _Held:
-    """A part of the pool as this process sees it; `actor` is None where it is lost."""
+    """A part of the pool as this process sees it; `actor` is None where it is lost.
+
+    `losses` counts since it last answered, and `why` tells of the last one.
+    """
 
     blocks: list
     worker: str = ""
     future: object = None
     actor: object = None
     known: int = 0
+    losses: int = 0
+    why: str = ""
 
 
 class _Shards:
@@ -285,13 +294,18 @@ class _Shards:
         self.held = [_Held(own.tolist()) for own in split]
 
     def __enter__(self):
-        # Without this each call would go through the scheduler.
-        self._direct, self.client.direct_to_workers = self.client.direct_to_workers, True
+        self._stack = ExitStack()
+        # Actors are called through the current client, whoever made them.
+        self._stack.enter_context(self.client.as_current())
+        self._stack.callback(
+            setattr, self.client, "direct_to_workers", self.client.direct_to_workers
+        )
+        self.client.direct_to_workers = True  # or each call would go through the scheduler
         return self
 
     def __exit__(self, *error):
-        self.client.direct_to_workers = self._direct
         self.held.clear()  # and so the actors
+        self._stack.close()
 
     def tell(self, pick):
         """Have all parts learn a pick, before they answer the next question."""
@@ -308,10 +322,10 @@ class _Shards:
                 held = self.held[i]
                 found = call and self._wait(held, call)
                 if found is None:
-                    held.future = held.actor = None
+                    self._lose(held)
                 else:
                     (answers[i],) = found
-                    held.known = len(self.picks)
+                    held.known, held.losses = len(self.picks), 0
         return [answers[i] for i in range(len(self.held))]
 
     def _ask(self, held, question, arguments):
@@ -327,10 +341,23 @@ class _Shards:
             try:
                 return (call.result(timeout=LOOK_SECONDS),)
             except TimeoutError:
+                if call.done():  # by now, or with this as its answer
+                    return (call.result(),)
                 if held.future.status != "finished":
                     return None
-            except OSError:
+            except OSError as error:
+                held.why = f": {error}"
                 return None
+
+    def _lose(self, held):
+        held.future = held.actor = None
+        held.losses += 1
+        if held.losses > MOST_LOSSES:
+            raise WorkersLostError(
+                f"a part of the pool was lost with its worker {held.losses} times in a row"
+                f"{held.why}. Workers need memory for their parts, see the notes of "
+                "bqlib.sharded.sbq, and must be reachable from here: each step asks them directly"
+            )
 
     def _place(self, lost):
         """Make parts of the pool on workers that hold none."""
@@ -348,13 +375,11 @@ class _Shards:
                     actor=True,
                     pure=False,
                     workers=[worker],
-                    allow_other_workers=True,
                 )
             for held, _ in placed:
-                try:
-                    held.actor = held.future.result()
-                except (KilledWorker, CancelledError):
-                    held.future = None
+                held.actor = self._made(held)
+                if held.actor is None:
+                    self._lose(held)
             lost = [held for held in lost if held.actor is None]
             if lost and time.monotonic() > end:
                 raise WorkersLostError(
@@ -364,5 +389,24 @@ class _Shards:
             if lost:
                 time.sleep(0.2)
 
+    def _made(self, held):
+        """The actor, once it is made; None where its worker was lost before."""
+        while True:
+            try:
+                return held.future.result(timeout=LOOK_SECONDS)
+            except TimeoutError:
+                if held.future.done():
+                    return held.future.result()
+                if held.worker not in self._workers():  # Dask would wait for it for ever
+                    return None
+            except (KilledWorker, CancelledError):
+                return None
+            except RuntimeError as error:
+                if str(error) != ACTOR_LOST:
+                    raise
+                return None
+
     def _workers(self):
-        return sorted(self.client.scheduler_info(n_workers=-1)["workers"])
+        if self.client.status not in ("running", "connecting"):
+            raise WorkersLostError("the client is closed, or it has lost its scheduler")
+        return sorted(self.client.scheduler_info(n_workers=-1).get("workers", {}))

@@ -191,7 +191,7 @@ class Submissions:
             self.workers[name] = job
             if self.error:
                 job.status, job.job_id = Status.failed, None
-                self.jobs.failures.append(self.error)
+                self.jobs.failures.append(self.jobs.told(self.error))
         if self.error:
             raise self.error
 
@@ -235,6 +235,67 @@ def test_refused_submissions_are_tried_again_ever_more_seldom(tmp_path, monkeypa
             await asyncio.sleep(0.01)
 
     asyncio.run(work())
+
+
+def test_a_job_that_is_lost_while_others_are_refused_is_replaced_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(cluster, "LOST_SECONDS", 0.05)
+    jobs = cluster._Jobs("pbs", tmp_path)
+    submissions = Submissions(jobs)
+
+    async def work():
+        await jobs.replace([])
+        await jobs.replace(["1-0"])
+        submissions.error = RuntimeError("too many jobs")
+        del submissions.workers["2"]
+        await jobs.replace(["1-0"])
+        assert jobs.numbers() == {"1.1"}
+        submissions.error = None
+        await asyncio.sleep(0.1)
+        await jobs.replace([])
+        assert "1.4" in jobs.numbers() and submissions.closed == ["1.1"]
+
+    asyncio.run(work())
+
+
+@pytest.fixture
+def stand_in(tmp_path, monkeypatch):
+    """Makes a shell script of a name that is found before all others."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+
+    def make(name, *lines):
+        (programs / name).write_text("\n".join(["#!/bin/sh", *lines]))
+        (programs / name).chmod(0o755)
+
+    return make
+
+
+SLURM = Site(system="slurm", workers=2, memory="1GiB", interface="lo", wait=0.02)
+
+
+def test_a_job_that_is_refused_beside_another_does_not_hide_what_ends_the_run(tmp_path, stand_in):
+    once = tmp_path / "once"
+    stand_in(
+        "sbatch",
+        f"mkdir {once} 2>&- && echo Submitted batch job 7 && exit",
+        "sleep 0.5; echo too many jobs >&2; exit 1",
+    )
+    stand_in("squeue", "echo 7 PENDING Priority")
+    stand_in("scancel", f"echo $1 >> {tmp_path}/cancelled")
+    with pytest.raises(ClusterError, match=r"no Dask worker for 0\.02 minutes \(slurm\)"):
+        session(SLURM, tmp_path)
+    assert (tmp_path / "cancelled").read_text() == "7\n"
+    assert not (tmp_path / ".jobs").exists() and not (tmp_path / ".private").exists()
+
+
+def test_a_batch_system_that_does_not_answer_is_told(tmp_path, stand_in, monkeypatch):
+    stand_in("sbatch", "exec sleep 100")
+    monkeypatch.setattr(cluster, "COMMAND_SECONDS", 0.3)
+    start = time.monotonic()
+    with pytest.raises(ClusterError, match=r"slurm did not take a job: sbatch did not end within"):
+        session(SLURM, tmp_path)
+    assert time.monotonic() - start < 50
 
 
 def test_what_is_being_submitted_at_the_end_of_a_run_is_known(tmp_path):
@@ -375,6 +436,38 @@ def test_workers_that_run_other_versions_are_told(other, tmp_path, monkeypatch, 
     monkeypatch.setattr(cluster, "refuse_other_versions", refuse_as_if(ours))
     with pytest.raises(ClusterError, match=r"and not 1\.0: make them equal"):
         session(Site(), tmp_path)
+
+
+WITHOUT_BQLIB = """
+import asyncio, sys
+sys.modules["bqlib"] = None
+from distributed import Scheduler
+async def main():
+    async with Scheduler(host="127.0.0.1", port=0, dashboard_address="127.0.0.1:0") as scheduler:
+        print(scheduler.address, flush=True)
+        await scheduler.finished()
+asyncio.run(main())
+"""
+
+
+def test_a_scheduler_without_bqlib_is_told(tmp_path, name_scheduler):
+    with ExitStack() as stack:
+
+        def start(*arguments):
+            command = [sys.executable, *arguments]
+            process = stack.enter_context(
+                subprocess.Popen(
+                    command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+                )
+            )
+            stack.callback(process.kill)
+            return process
+
+        address = start("-c", WITHOUT_BQLIB).stdout.readline().strip()
+        start("-m", "distributed.cli.dask_worker", address, "--no-nanny", "--no-dashboard")
+        name_scheduler(address=address)
+        with pytest.raises(ClusterError, match="the scheduler has no bqlib"):
+            session(Site(), tmp_path)
 
 
 def refuse_as_if(ours):

@@ -110,6 +110,19 @@ def test_jobs_of_a_killed_process_are_cancelled(tmp_path):
     ]
 
 
+def test_a_run_cancels_what_one_before_has_left_in_the_queue(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    (tmp_path / "results").mkdir()
+    journal = tmp_path / "results" / ".jobs"
+    journal.touch(0o600)
+    journal.write_text(f"touch {tmp_path}/cancelled\n")
+    site = tmp_path / "site.yaml"
+    site.write_text("system: job")
+    session = run.start(QUICK, CONFIG / "targets", site, tmp_path / "results")
+    assert run.stop(session) == ""
+    assert (tmp_path / "cancelled").exists() and not journal.exists()
+
+
 def test_an_interrupted_run_is_told_as_one(started):
     run.interrupt(started)
     assert started.process.wait(timeout=30) == 0

@@ -1,9 +1,11 @@
 import os
 import signal
+import sys
 import threading
 import time
 from contextlib import contextmanager
 
+import cloudpickle
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster
@@ -116,6 +118,76 @@ def test_a_lost_worker_changes_nothing(client, design, monkeypatch):
     made = design(client, MIXTURE, KERNEL, 40, candidates=candidates, seed=3)
     assert len(asked) >= 40
     assert np.array_equal(made.points, in_one_process(design, candidates, 40, 3).points)
+
+
+class Faulty(ExponentiatedQuadratic):
+    """A kernel with a fault: `strike()` is called on workers, at the kernel's first use there."""
+
+    def __init__(self, strike):
+        super().__init__(0.5)
+        object.__setattr__(self, "strike", strike)
+        object.__setattr__(self, "home", os.getpid())
+
+    def diagonal(self, x):
+        if os.getpid() != self.home:
+            self.strike()
+        return super().diagonal(x)
+
+
+@pytest.fixture
+def on_workers():
+    """What this module defines can be sent to workers, which do not have it."""
+    module = sys.modules[__name__]
+    cloudpickle.register_pickle_by_value(module)
+    yield
+    cloudpickle.unregister_pickle_by_value(module)
+
+
+def test_the_only_worker_may_be_lost_while_it_makes_its_part(on_workers, tmp_path, monkeypatch):
+    monkeypatch.setattr(sharded, "LOOK_SECONDS", 0.2)
+    once = tmp_path / "once"
+
+    def die_once():
+        try:
+            once.touch(exist_ok=False)
+        except FileExistsError:
+            return
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    candidates = Candidates(1000)
+    with workers(1) as client:
+        made = sharded.sbq(client, MIXTURE, Faulty(die_once), 5, candidates=candidates)
+    assert once.exists()
+    assert np.array_equal(made.points, in_one_process(sharded.sbq, candidates, 5, 0).points)
+
+
+@pytest.mark.parametrize("fault", [OSError, TimeoutError, RuntimeError])
+@pytest.mark.parametrize("later", [False, True])
+def test_faults_of_a_kernel_are_told(client, on_workers, fault, later):
+    # In a step an OSError may also come from the connection to a worker.
+    lost = later and fault is OSError
+    error, words = (sharded.WorkersLostError, "4 times in a row: ") if lost else (fault, "^")
+    uses = []
+
+    def fail():
+        uses.append(None)
+        if len(uses) > later:
+            raise fault("of the kernel")
+
+    client.wait_for_workers(2)
+    with pytest.raises(error, match=words + "of the kernel"):
+        sharded.sbq(client, MIXTURE, Faulty(fail), 5, candidates=Candidates(10))
+
+
+def test_the_client_that_is_given_is_the_one_that_works(client):
+    with (
+        LocalCluster(n_workers=1, processes=False, dashboard_address="127.0.0.1:0") as cluster,
+        Client(cluster, set_as_default=False) as other,
+    ):
+        made = sharded.sbq(other, MIXTURE, KERNEL, 5, candidates=Candidates(10))
+    assert len(made.points) == 5
+    with pytest.raises(sharded.WorkersLostError, match="client is closed"):
+        sharded.sbq(other, MIXTURE, KERNEL, 5, candidates=Candidates(10))
 
 
 def test_without_workers_there_is_an_error():

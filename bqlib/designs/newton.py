@@ -46,8 +46,9 @@ def newton_greedy(
         (interpolant, pool (M, d), residual, power) to a point (d,) of positive power that is
         picked in place of the chosen candidate.
     memory : float, optional
-        Most bytes to use. Where the basis of the whole pool takes more, it is worked out anew at
-        each step, block by block. Left out: all that the machine has.
+        Most bytes to use, beside those of drawing candidates. Where the basis of the whole pool
+        takes more, it is worked out anew at each step, block by block. Left out: all that the
+        machine has.
 
     Returns
     -------

@@ -42,9 +42,9 @@ def sbq(
         From how many of the best candidates of each step to climb to a point off the pool, which
         is then picked. 0: pick candidates. Within the box, where the target has one.
     memory : float, optional
-        Most bytes to use. Where the Newton basis of the whole pool takes more, it is worked out
-        anew at each step, block by block: the same picks, for more time. Left out: all that the
-        machine has.
+        Most bytes to use, beside those of drawing candidates. Where the Newton basis of the whole
+        pool takes more, it is worked out anew at each step, block by block: the same picks, for
+        more time. Left out: all that the machine has.
 
     Returns
     -------

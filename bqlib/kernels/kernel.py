@@ -16,7 +16,10 @@ from bqlib.checks import LONGEST, SHORTEST, checked_points
 
 
 class Kernel(ABC):
-    """A covariance function; one of your own has the four methods that are abstract here."""
+    """A covariance function; one of your own has the methods that are abstract here.
+
+    One that is defined in a box alone has its own :meth:`domain` too.
+    """
 
     __array_ufunc__ = None  # so that numpy numbers, too, leave `number * kernel` to the kernel
 

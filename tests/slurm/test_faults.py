@@ -93,9 +93,11 @@ def check_end(sweep, expected, slurm, resumed=None):
 
 
 def test_a_cancelled_job_is_replaced(running, expected, slurm):
+    assert len((running.results / ".jobs").read_text().splitlines()) == 3
     slurm.call("scancel", min(slurm.running()))
+    wait(lambda: len((running.results / ".jobs").read_text().splitlines()) > 3, running.process)
     check_end(running, expected, slurm)
-    assert len((running.results / ".jobs").read_text().splitlines()) >= 4
+    assert not (running.results / ".jobs").exists()
 
 
 def test_a_killed_worker_comes_back(running, expected, slurm):
