@@ -54,7 +54,7 @@ SECONDS = (
     {"name": "herding", "algorithms": "[herding]", "size": 150_000, "n": 400, "seeds": 10},
     {"name": "sbq", "algorithms": "[sbq]", "size": 20_000, "n": 400, "seeds": 10},
 )
-LEAST_EFFICIENCY = {"herding": 0.85}  # of the second worker
+LEAST_EFFICIENCY = 0.85  # of the second worker
 CELLS = 6  # for each worker
 ROUNDS = 2
 TURN = 5  # seconds
@@ -210,10 +210,10 @@ def measure_efficiency(folder, sweep, on_this_machine):
     for kind in kinds:
         one, two = (np.array(rates[kind, workers]) for workers in (1, 2))
         each = " ".join(f"{value:.2f}" for value in two / one / 2)
-        bound = kind == "cluster" and LEAST_EFFICIENCY.get(name)
+        bound = f", at least {LEAST_EFFICIENCY}" if kind == "cluster" else ""
         print(
             f"{name}, efficiency of the second worker, {kind}: "
-            f"{two.mean() / one.mean() / 2:.2f} ({each})" + (f", at least {bound}" if bound else "")
+            f"{two.mean() / one.mean() / 2:.2f} ({each}){bound}"
         )
 
 

@@ -75,7 +75,7 @@ def checked_scale(scale: str) -> str:
 def density_height(height: float, scales: Array) -> float:
     """Height of a density of this height at unit scales, at other scales in its coordinates."""
     volume = math.prod(scales.tolist())  # for so few of them numpy takes several times as long
-    height = height / volume if volume else math.inf
+    height = float(height) / volume if volume else math.inf
     if not SHORTEST**2 <= height <= LONGEST**2:
         raise ValueError(
             f"as a density in dimension {len(scales)} this kernel has height {height:g}, out of "
