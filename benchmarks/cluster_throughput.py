@@ -55,8 +55,7 @@ SECONDS = (
     {"name": "sbq", "algorithms": "[sbq]", "size": 20_000, "n": 400, "seeds": 10},
 )
 LEAST_EFFICIENCY = 0.85  # of the second worker
-CELLS = 6  # for each worker
-ROUNDS = 2
+CELLS = 12  # for each worker
 TURN = 5  # seconds
 STARTED, ENDED = "Dask: ", " trials done"  # in lines that runs print, the last of ENDED counts
 
@@ -184,36 +183,29 @@ def measure_efficiency(folder, sweep, on_this_machine):
     kinds = {"cluster": on_cluster}
     if on_this_machine:
         kinds["no cluster"] = without_cluster
-    rates = {(kind, workers): [] for kind in kinds for workers in (1, 2)}
-    for i in range(ROUNDS):
-        contenders = {
-            (kind, workers): kinds[kind](
-                folder / f"{name}-{kind}-{workers}-{i}", workers, sweep, workers * CELLS
-            )
-            for kind, workers in rates
-        }
-        left = list(contenders.values())
-        try:
-            while left:
-                left = [one for one in left if one.turn(TURN if on_this_machine else None)]
-        finally:
-            for one in left:
-                one.send(signal.SIGKILL)
-        for (kind, workers), one in contenders.items():
-            rates[kind, workers].append(workers * trials / (one.ended - one.started))
-        show = {kind: [rates[kind, workers][i] for workers in (1, 2)] for kind in kinds}
-        print(
-            f"{name}, trials a second with 1 and 2 workers: "
-            + "; ".join(f"{kind} {one:.3f} {two:.3f}" for kind, (one, two) in show.items()),
-            flush=True,
+    contenders = {
+        (kind, workers): kinds[kind](
+            folder / f"{name}-{kind}-{workers}", workers, sweep, workers * CELLS
         )
+        for kind in kinds
+        for workers in (1, 2)
+    }
+    left = list(contenders.values())
+    try:
+        while left:
+            left = [one for one in left if one.turn(TURN if on_this_machine else None)]
+    finally:
+        for one in left:
+            one.send(signal.SIGKILL)
     for kind in kinds:
-        one, two = (np.array(rates[kind, workers]) for workers in (1, 2))
-        each = " ".join(f"{value:.2f}" for value in two / one / 2)
+        one, two = (contenders[kind, workers] for workers in (1, 2))
+        seconds_one, seconds_two = one.ended - one.started, two.ended - two.started
         bound = f", at least {LEAST_EFFICIENCY}" if kind == "cluster" else ""
         print(
-            f"{name}, efficiency of the second worker, {kind}: "
-            f"{two.mean() / one.mean() / 2:.2f} ({each}){bound}"
+            f"{name}, {kind}: {trials / seconds_one:.3f} trials a second with 1 worker, "
+            f"{2 * trials / seconds_two:.3f} with 2, efficiency {seconds_one / seconds_two:.3f}"
+            + bound,
+            flush=True,
         )
 
 

@@ -63,11 +63,11 @@ class Checkout:
         process.output, _ = process.communicate(timeout=240)
         return process
 
-    def resume(self):
+    def resume(self, *arguments):
         """What ``make resume`` does."""
         unlocked = self.run("--unlock")
         assert unlocked.returncode == 0, unlocked.output
-        return self.run()
+        return self.run(*arguments)
 
     def pieces(self):
         """sha256 of every piece by its path below the folder of pieces."""

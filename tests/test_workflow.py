@@ -72,7 +72,7 @@ def test_nothing_is_done_twice(grown):
 def test_more_seeds_compute_only_the_new_blocks(grown):
     before = grown.pieces()
     grown.edit("config/small.yaml", "seeds: 2", "seeds: 4")
-    ran = grown.run()
+    ran = grown.run("--until", "gather")
     assert jobs(ran.output)["piece"] == 4, ran.output
     after = grown.pieces()
     assert len(after) == 8 and before.items() <= after.items()
@@ -91,10 +91,10 @@ def test_a_wider_sweep_computes_only_its_new_cells(grown, old, new):
 
 def test_a_change_to_one_algorithm_reruns_its_cells_alone(grown):
     grown.edit("bqlib/designs/herding.py", "np.argmax(", "np.argmin(-1.0 * ")
-    ran = grown.run()
+    ran = grown.run("--until", "gather")
     assert ran.returncode == 0 and jobs(ran.output)["piece"] == 2, ran.output
     grown.edit("bqlib/designs/iid.py", "Independent draws", "Draws")  # a docstring
-    assert "Nothing to be done" in grown.run().output
+    assert "Nothing to be done" in grown.run("--until", "gather").output
 
 
 def test_a_change_to_an_analysis_reruns_it_and_computes_nothing(grown):
@@ -105,13 +105,13 @@ def test_a_change_to_an_analysis_reruns_it_and_computes_nothing(grown):
 
 def test_a_study_runs_once_and_again_when_its_code_changes(grown):
     grown.sweep.write_text(grown.sweep.read_text() + "studies: [submodularity]\n")
-    ran = grown.run()
+    ran = grown.run("--until", "study")
     assert ran.returncode == 0 and jobs(ran.output)["study"] == 1, ran.output
     assert "piece" not in jobs(ran.output) and "2 of 2 trials done" in ran.output
     study = open_dataset(grown.results / "studies" / "submodularity.zarr")
     assert study.sizes["seed"] == 2 and study.attrs["lengthscale"] == 0.5
     assert (study.greedy <= study.best * (1 + 1e-12)).all()
-    assert "Nothing to be done" in grown.run("-n").output
+    assert "Nothing to be done" in grown.run("-n", "--until", "study").output
     grown.edit("bqlib/studies/submodularity.py", "POOL, PICKS = 16, 5", "POOL, PICKS = 12, 5")
     assert jobs(grown.run("-n").output)["study"] == 1
 
@@ -119,7 +119,7 @@ def test_a_study_runs_once_and_again_when_its_code_changes(grown):
 def test_results_do_not_depend_on_workers(finished, checkout):
     checkout.edit("profiles/local/site.yaml", "workers:  ", "workers: 1 ")
     checkout.edit("config/small.yaml", "[iid, herding]", "[herding, iid]")
-    ran = checkout.run()
+    ran = checkout.run("--until", "piece")
     assert ran.returncode == 0 and "Dask: 1 workers" in ran.output, ran.output
     assert checkout.pieces() == finished.pieces()
 
@@ -128,7 +128,7 @@ def test_a_killed_run_leaves_nothing_behind_and_can_be_resumed(finished, checkou
     # Enough slow trials to be killed among; the first block is that of the finished sweep.
     checkout.edit("config/small.yaml", "seeds: 2", "seeds: 12")
     checkout.edit("bqlib/trial.py", "target, kernel = spec.build()", SLOWLY)
-    process = checkout.start()
+    process = checkout.start("--until", "piece")
     while len(checkout.pieces()) < 3:
         assert process.poll() is None, process.communicate()[0]
         time.sleep(0.1)
@@ -141,7 +141,7 @@ def test_a_killed_run_leaves_nothing_behind_and_can_be_resumed(finished, checkou
     kept = {path: path.stat().st_mtime_ns for path in checkout.results.rglob("*.zip")}
     assert 3 <= len(kept) < 24
     assert checkout.run("--unlock").returncode == 0
-    resumed = checkout.run()
+    resumed = checkout.run("--until", "piece")
     assert resumed.returncode == 0, resumed.output
     assert jobs(resumed.output)["piece"] <= 24 - len(kept) + 8  # those that ran when it was killed
     same = [path for path, time_ns in kept.items() if path.stat().st_mtime_ns == time_ns]
@@ -189,7 +189,7 @@ def test_a_scheduler_that_the_user_names_is_used(checkout, tmp_path, finished):
             assert others[0].poll() is None
             time.sleep(0.1)
         address = json.loads(place.read_text())["address"]
-        ran = checkout.run(DASK_SCHEDULER_ADDRESS=address)
+        ran = checkout.run("--until", "piece", DASK_SCHEDULER_ADDRESS=address)
         assert ran.returncode == 0 and "Dask: 1 workers" in ran.output, ran.output
         assert checkout.pieces() == finished.pieces()
         assert all(other.poll() is None for other in others)

@@ -61,9 +61,9 @@ MinJobAge=600
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 JobRequeue=1
-# a job above its memory is killed, looked at once a second
+# a job above its memory is killed, looked at from time to time, as that takes the processor
 JobAcctGatherType=jobacct_gather/linux
-JobAcctGatherFrequency=task=1
+JobAcctGatherFrequency=task=10
 JobAcctGatherParams=OverMemoryKill,UsePss
 AccountingStorageType=accounting_storage/none
 NodeName=DEFAULT CPUs=4 Boards=1 SocketsPerBoard=1 CoresPerSocket=4 ThreadsPerCore=1

@@ -15,7 +15,7 @@ SECONDS = 120  # within which a run ends by itself after a fault
 # Trials slow enough to be hit. Each says where it runs, and when it is done.
 SLOWLY = """with open("trials", "a") as trials:
         trials.write(f"start {os.getpid()} {spec.cell.algorithm} {seed}\\n")
-    time.sleep(2)
+    time.sleep(1)
     target, kernel = spec.build()"""
 NOTED = """with open("trials", "a") as trials:
             trials.write(f"end {os.getpid()} {spec.cell.algorithm} {seed}\\n")
@@ -173,7 +173,7 @@ def test_a_killed_snakemake_leaves_nothing_and_can_be_resumed(running, expected,
     running.process.kill()
     running.process.communicate()
     running.check_nothing_left(slurm)
-    check_end(running, expected, slurm, resumed=running.resume())
+    check_end(running, expected, slurm, resumed=running.resume("--until", "gather"))
 
 
 def test_an_interrupt_is_told_as_one_and_the_same_command_goes_on(running, expected, slurm):
@@ -201,7 +201,7 @@ def test_trials_that_kill_their_worker_fail_and_the_rest_completes(sweep, slurm)
     target, kernel = spec.build()"""
     sweep.edit("bqlib/trial.py", "target, kernel = spec.build()", deadly)
     sweep.edit("bqlib/trial.py", "import time", "import os\nimport time")
-    ran = sweep.run()
+    ran = sweep.run("--until", "gather")
     assert ran.returncode == 3, ran.output
     last = ran.output.splitlines()[-4:]
     assert re.search("results are in results/small", last[0]), ran.output
@@ -215,8 +215,8 @@ def test_trials_that_kill_their_worker_fail_and_the_rest_completes(sweep, slurm)
     sweep.check_nothing_left(slurm)
     # Once the cause is removed, only what failed is computed again, and only when asked.
     sweep.edit("bqlib/trial.py", "seed == 1", "False")
-    assert "piece" not in jobs(sweep.run("-n").output)
+    assert "piece" not in jobs(sweep.run("-n", "--until", "gather").output)
     command = [ran.args[0], "-m", "bqlib", "retry", "results/small"]
     subprocess.run(command, cwd=sweep.folder, check=True)
-    again = sweep.run()
+    again = sweep.run("--until", "gather")
     assert again.returncode == 0 and jobs(again.output)["piece"] == 2, again.output
