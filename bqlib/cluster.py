@@ -34,9 +34,9 @@ SETTINGS = {
     "worker.memory.target": False,
     "worker.memory.spill": False,
     "worker.memory.pause": False,
-    "worker.memory.monitor-interval": "500ms",
     # How closely Dask watches itself: by its own choice that takes 5 % of a core for each worker.
     "worker.profile.enabled": False,
+    "worker.memory.monitor-interval": "500ms",
     "admin.tick.interval": "500ms",
     "admin.system-monitor.interval": "2s",
 }
