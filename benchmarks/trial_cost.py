@@ -1,7 +1,7 @@
 """Time and memory of one trial, as ratios within one run.
 
-A trial of SBQ cannot be faster than its own matrix-vector products, one for each point picked over
-the rows of the basis so far; herding needs none. Prints each figure beside its bound, and exits
+A trial of SBQ is measured by matrix-vector products, one for each point picked over the rows of the
+basis so far; herding needs none. Prints each figure beside its bound, and exits
 with 1 where one is above it. Run: python benchmarks/trial_cost.py
 """
 

@@ -15,8 +15,9 @@ from types import SimpleNamespace
 import numpy as np
 from distributed import CancelledError, KilledWorker
 
-from bqlib.designs.design import Design, Request
-from bqlib.designs.newton import FixedPool, Interpolant, best, stop_reason
+from bqlib.designs.design import Design
+from bqlib.designs.newton import Interpolant, best, stop_reason
+from bqlib.designs.pools import FixedPool, scores
 from bqlib.designs.sbq import decrement
 from bqlib.embeddings import embed
 from bqlib.streams import stream
@@ -221,8 +222,7 @@ class _Shard:
 
 class _NewtonShard(_Shard):
     def block(self, pool, n):
-        nothing = np.empty((0, pool.shape[1]))
-        return FixedPool(Request(self.embedding, n, nothing, pool, None, None))
+        return FixedPool(self.embedding.kernel, pool, self.embedding.kernel_mean(pool), n)
 
     def spent(self):
         """Whether all candidates are."""
@@ -234,9 +234,7 @@ class _NewtonShard(_Shard):
             block.learn(self.known, pick.x, pick.column, pick.residual, pick.power)
 
     def best_of_block(self, block):
-        nothing = block.power <= block.floors
-        block.residual[nothing] = block.power[nothing] = 0.0
-        score = decrement(block.residual, block.power)
+        score = scores(block, decrement)
         i = best(score)
         if i is None:
             return None

@@ -8,7 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bqlib import Candidates, ExponentiatedQuadratic, GaussianMixture, omp, sbq
+from bqlib import (
+    Candidates,
+    ExponentiatedQuadratic,
+    GaussianMixture,
+    Stein,
+    Unnormalised,
+    fp_greedy,
+    omp,
+    p_greedy,
+    rpcholesky,
+    sbq,
+)
+from bqlib.designs import pools
 from bqlib.discrepancy import mmd2_and_rounding, mmd2_of_prefixes, spectral_mmd2
 from bqlib.weights import bq, conditioning, first_occurrence
 
@@ -39,6 +51,60 @@ def test_blocks_pick_the_same_points_in_less_memory(refine):
 def test_where_the_machine_does_not_say_its_memory_all_is_used(monkeypatch):
     monkeypatch.setattr(os, "sysconf", lambda name: int(name))  # a ValueError, as for a strange one
     np.testing.assert_array_equal(peak()[0], peak(memory=1e9)[0])
+
+
+@pytest.fixture
+def foreseen(monkeypatch):
+    """How many picks each guess foresaw; guesses are made from the first step on."""
+    found = []
+    guess = pools.Foresight._picks_from
+
+    def spy(*arguments):
+        picks = guess(*arguments)
+        found.append(len(picks))
+        return picks
+
+    monkeypatch.setattr(pools, "LEAST_BYTES", 1)
+    monkeypatch.setattr(pools.Foresight, "_picks_from", spy)
+    return found
+
+
+@pytest.mark.parametrize("few", [256, 3])  # which is so few that most guesses are wrong
+@pytest.mark.parametrize("rule", [sbq, omp, fp_greedy, p_greedy])
+def test_picks_do_not_depend_on_what_was_foreseen(foreseen, monkeypatch, rule, few):
+    pool = np.concatenate([POOL[:1500], POOL[:500]])  # some of it twice
+    monkeypatch.setattr(pools, "FEW", few)
+    points = rule(NORMAL, KERNEL, 120, rng=0, candidates=pool, initial=POOL[3000:3004]).points
+    guesses = len(foreseen)
+    assert 0 < guesses < (50 if few == 256 else 110)
+    monkeypatch.setattr(pools, "LEAST_BYTES", np.inf)
+    plain = rule(NORMAL, KERNEL, 120, rng=0, candidates=pool, initial=POOL[3000:3004]).points
+    np.testing.assert_array_equal(points, plain)
+    assert len(foreseen) == guesses
+
+
+def test_a_design_ends_alike_where_its_picks_are_foreseen(foreseen):
+    few = POOL[:300]
+    design = sbq(NORMAL, ExponentiatedQuadratic(3.0), 300, rng=0, candidates=few)
+    assert foreseen and design.stop.startswith(f"design stops at n = {len(design.points)} of 300")
+
+
+def test_what_is_drawn_or_refined_is_not_foreseen(foreseen):
+    rpcholesky(NORMAL, KERNEL, 30, rng=0, candidates=POOL)
+    sbq(NORMAL, KERNEL, 10, rng=0, candidates=POOL[:500], refine=1)
+    assert not foreseen
+
+
+def test_a_stein_kernel_scores_the_pool_once_where_picks_are_foreseen(foreseen):
+    scored = []
+
+    def score(x):
+        scored.append(len(x))
+        return -x
+
+    target = Unnormalised(2, score=score)
+    sbq(target, Stein(target, 1.0, constant=1.0), 40, rng=0, candidates=POOL)
+    assert foreseen and scored.count(len(POOL)) == 1
 
 
 def test_too_little_memory_is_refused_before_the_start():

@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 from bqlib.arrays import Seed
 from bqlib.candidates import Candidates
 from bqlib.designs.design import Design, Pool, checked_request
-from bqlib.designs.newton import best, newton_greedy
+from bqlib.designs.newton import newton_greedy
 from bqlib.kernels import Kernel
 from bqlib.targets import Target
 
@@ -58,4 +58,4 @@ def fp_greedy(
     algorithms", 2023, where it is the beta-greedy rule with beta = 1/2.
     """
     request = checked_request(target, kernel, n, rng, candidates, initial)
-    return newton_greedy(request, lambda residual, power: best(np.abs(residual) * np.sqrt(power)))
+    return newton_greedy(request, lambda residual, power: np.abs(residual) * np.sqrt(power))

@@ -8,25 +8,22 @@ picks a candidate by the two. Candidates that repeat a point, exactly or nearly,
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
 from bqlib.arrays import Array, Mask
-from bqlib.checks import checked_number
 from bqlib.designs.design import Design, Request
+from bqlib.designs.pools import Score, candidates_of, scores
 from bqlib.embeddings import Embedding
-from bqlib.weights import PIVOT_TOLERANCE, bq, repeat_floor, repeats
-
-ROUNDING = 16 * np.finfo(float).eps  # of k(x, x): the error of a power
-BLOCK = 2048  # candidates that are looked at together where the pool comes in blocks
+from bqlib.weights import PIVOT_TOLERANCE, bq, repeats
 
 
 def newton_greedy(
     request: Request,
-    choose: Callable[[Array, Array], int | None],
+    score: Score,
+    choose: Callable[[Array], int | None] | None = None,
     refine: Callable[[Interpolant, Array, Array, Array], Array] | None = None,
     memory: float | None = None,
 ) -> Design:
@@ -39,9 +36,11 @@ def newton_greedy(
     Parameters
     ----------
     request : Request
-    choose : callable
-        (residual (M,), power (M,)) to the index of a candidate, or None for none. Both are zero
-        where the power is no more than rounding.
+    score : callable
+        (residual (M,), power (M,)) to the score of each candidate (M,). Both are zero where the
+        power is no more than rounding.
+    choose : callable, optional
+        Scores (M,) to the index of a candidate, or None for none. Left out: :func:`best`.
     refine : callable, optional
         (interpolant, pool (M, d), residual, power) to a point (d,) of positive power that is
         picked in place of the chosen candidate.
@@ -67,7 +66,10 @@ def newton_greedy(
     2009.
     """
     embedding, n, initial = request.embedding, request.n, request.initial
-    candidates = _candidates(request, memory)
+    # Picks off the pool, or drawn, cannot be foreseen.
+    foresee = choose is None and refine is None
+    candidates = candidates_of(request, memory, score if foresee else None)
+    choose = choose or best
     interpolant = Interpolant(embedding, n)
     points = np.empty((n, embedding.target.dim))
     points[: len(initial)] = initial
@@ -78,10 +80,7 @@ def newton_greedy(
             interpolant.add(x, column, residual, power)
     for step in range(len(initial), n):
         candidates.look(interpolant)
-        # What is left at a point that repeats a picked one is rounding: no rule may compare it.
-        nothing = candidates.power <= candidates.floors
-        candidates.residual[nothing] = candidates.power[nothing] = 0.0
-        i = choose(candidates.residual, candidates.power)
+        i = choose(scores(candidates, score))
         chosen = slice(None) if i is None else i
         floor = PIVOT_TOLERANCE * candidates.heights[chosen]
         spent = bool(np.all(candidates.power[chosen] <= floor))
@@ -94,8 +93,9 @@ def newton_greedy(
         else:
             x = refine(interpolant, candidates.pool, candidates.residual, candidates.power)
             column, residual, power = interpolant.at(x)
+            i = None
         points[step] = x
-        candidates.learn(interpolant.rank, x, column, residual, power)
+        candidates.learn(interpolant.rank, x, column, residual, power, i)
         interpolant.add(x, column, residual, power)
     return Design(embedding, points, bq)
 
@@ -188,102 +188,6 @@ class Interpolant:
         self._factor[self.rank, self.rank] = root
         self._projections[self.rank] = residual / root
         self.rank += 1
-
-
-class FixedPool:
-    """One pool for all steps: its residual, power and basis are carried on from step to step.
-
-    Its points learn of each pick, the `rank`-th from 0, by what an Interpolant knows of it.
-    """
-
-    def __init__(self, request: Request):
-        assert request.pool is not None  # a fresh one is not fixed
-        self.pool, self.kernel = request.pool, request.embedding.kernel
-        # Copies, as a kernel may hand out its own arrays or the pool's.
-        self.residual = np.array(request.embedding.kernel_mean(self.pool))
-        self.heights = np.array(self.kernel.diagonal(self.pool))
-        self.floors = ROUNDING * self.heights
-        self.power = self.heights.copy()
-        self.basis = np.empty((request.n, len(self.pool)))
-        self._repeat_floor = repeat_floor(self.heights)
-        # Room for what a step works out: new arrays would cost it twice the time in a large pool.
-        self._product, self._size = np.empty((2, len(self.pool)))
-
-    def look(self, interpolant: Interpolant) -> None:
-        pass
-
-    def learn(self, rank: int, x: Array, column: Array, residual: float, power: float) -> None:
-        root, product = np.sqrt(power), self._product
-        row = self.basis[rank]
-        gram = self.kernel(x[None], self.pool)[0]
-        np.dot(column, self.basis[:rank], out=product)
-        np.subtract(gram, product, out=row)
-        row /= root
-        self.residual -= np.multiply(row, residual / root, out=product)
-        self.power -= np.multiply(row, row, out=product)
-        least = repeat_floor(self.kernel.diagonal(x[None]))
-        np.multiply(least, self._repeat_floor, out=product)
-        # From here on it only falls, so that repeats stay without power.
-        self.power[np.abs(gram, out=self._size) >= product] = 0.0
-
-    def column(self, interpolant: Interpolant, i: int) -> Array:
-        return self.basis[: interpolant.rank, i].copy()
-
-
-class _PoolInBlocks:
-    """Residual and power worked out anew at each step, for a fresh pool or for the fixed one."""
-
-    def __init__(self, request: Request):
-        self.request = request
-        self.pool = request.initial if request.pool is None else request.pool
-        self._measure()
-
-    def _measure(self) -> None:
-        self.heights = self.request.embedding.kernel.diagonal(self.pool)
-        self.floors = ROUNDING * self.heights
-
-    def look(self, interpolant: Interpolant) -> None:
-        if self.request.pool is None:
-            self.pool = self.request.fresh_pool()
-            self._measure()
-        self.residual, self.power = np.empty((2, len(self.pool)))
-        for start in range(0, len(self.pool), BLOCK):
-            own = slice(start, start + BLOCK)
-            block = self.pool[own]
-            gram = interpolant.gram(block)
-            found = interpolant.residual_and_power(block, interpolant.columns(block, gram))
-            self.residual[own], self.power[own] = found
-            self.power[own][interpolant.repeated(block, gram)] = 0.0
-
-    def learn(self, rank: int, x: Array, column: Array, residual: float, power: float) -> None:
-        pass
-
-    def column(self, interpolant: Interpolant, i: int) -> Array:
-        return interpolant.columns(self.pool[i : i + 1])[:, 0]
-
-
-def _candidates(request: Request, memory: float | None) -> FixedPool | _PoolInBlocks:
-    """The candidates of a request, as the memory allows."""
-    memory = _physical_memory() if memory is None else checked_number(memory, "memory")
-    n, dim = request.n, request.embedding.target.dim
-    size = request.candidates.size if request.pool is None else len(request.pool)
-    least = 8 * (size * (dim + 10) + min(size, BLOCK) * (3 * n + dim) + 2 * n**2)
-    if request.pool is not None and least + 8 * size * n <= memory:
-        return FixedPool(request)
-    if least <= memory:
-        return _PoolInBlocks(request)
-    raise MemoryError(
-        f"{size} candidates and n = {n} need {least / 1e9:.3g} GB even in blocks, and there are "
-        f"{memory / 1e9:.3g} GB; take fewer candidates or points, or more memory"
-    )
-
-
-def _physical_memory() -> float:
-    """Bytes of memory of this machine, infinite where it does not say."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return np.inf
 
 
 def stop_reason(n: int, asked: int, spent: bool) -> str:

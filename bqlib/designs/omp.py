@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 from bqlib.arrays import Seed
 from bqlib.candidates import Candidates
 from bqlib.designs.design import Design, Pool, checked_request
-from bqlib.designs.newton import best, newton_greedy
+from bqlib.designs.newton import newton_greedy
 from bqlib.kernels import Kernel
 from bqlib.targets import Target
 
@@ -57,4 +57,4 @@ def omp(
     "Optimal convergence rates for the orthogonal greedy algorithm", 2022.
     """
     request = checked_request(target, kernel, n, rng, candidates, initial)
-    return newton_greedy(request, lambda residual, power: best(np.abs(residual)))
+    return newton_greedy(request, lambda residual, power: np.abs(residual))

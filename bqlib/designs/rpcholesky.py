@@ -56,8 +56,8 @@ def rpcholesky(
     """
     request = checked_request(target, kernel, n, rng, candidates, initial)
 
-    def draw(residual: Array, power: Array) -> int | None:
+    def draw(power: Array) -> int | None:
         total = power.sum()
         return int(request.rng.choice(len(power), p=power / total)) if total > 0 else None
 
-    return newton_greedy(request, draw)
+    return newton_greedy(request, lambda residual, power: power, draw)

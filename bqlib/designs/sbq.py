@@ -8,7 +8,7 @@ from bqlib.arrays import Array, Seed
 from bqlib.candidates import Candidates
 from bqlib.checks import checked_count
 from bqlib.designs.design import Design, Pool, checked_request, support
-from bqlib.designs.newton import Interpolant, best, newton_greedy
+from bqlib.designs.newton import Interpolant, newton_greedy
 from bqlib.kernels import Kernel
 from bqlib.targets import Target
 from bqlib.weights import PIVOT_TOLERANCE
@@ -86,12 +86,7 @@ def sbq(
         best_first = np.argsort(decrement(residual, power))[::-1]
         return _climb(interpolant, pool[best_first[:refine]])
 
-    return newton_greedy(
-        request,
-        lambda residual, power: best(decrement(residual, power)),
-        climb if refine else None,
-        memory,
-    )
+    return newton_greedy(request, decrement, refine=climb if refine else None, memory=memory)
 
 
 def decrement(residual: Array, power: Array) -> Array:

@@ -60,7 +60,7 @@ class Stein(Kernel):
     lengthscale: float | Array
     beta: float
     constant: float
-    _known: tuple[Array, Array] | None = field(init=False, repr=False)  # points and their scores
+    _known: list[tuple[Array, Array]] = field(init=False, repr=False)  # points and their scores
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class Stein(Kernel):
             raise ValueError(f"beta is {self.beta}; it must be finite and negative")
         if self.constant != 0:
             checked_height(self.constant, "constant")
-        object.__setattr__(self, "_known", None)
+        object.__setattr__(self, "_known", [])
 
     @property
     def dim(self) -> int:
@@ -147,14 +147,15 @@ class Stein(Kernel):
         return np.broadcast_to(1 / np.square(self.lengthscale), self.dim)
 
     def _score(self, x: Array) -> Array:
-        # Designs call row after row against one pool: keep the scores of the last large set.
+        # Designs call row after row against one pool and, in between, against a part of it: keep
+        # the scores of the last two sets.
         if len(x) == 1:
             return self._new_score(x)
-        known = self._known
-        if known is None or not np.array_equal(known[0], x):
-            known = (x.copy(), self._new_score(x))
-            object.__setattr__(self, "_known", known)
-        return known[1]
+        known = [pair for pair in self._known if np.array_equal(pair[0], x)]
+        latest = known[0] if known else (x.copy(), self._new_score(x))
+        others = [pair for pair in self._known if pair is not latest]
+        object.__setattr__(self, "_known", [latest, *others[:1]])
+        return latest[1]
 
     def _new_score(self, x: Array) -> Array:
         target: Any = self.target  # with a score, as was checked

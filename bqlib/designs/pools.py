@@ -1,0 +1,230 @@
+"""The candidates of a greedy design: their residual and power from step to step.
+
+The residual of a point is what the kernel mean there has left beside its interpolant from the
+points picked so far, the power what is left of its prior variance: see
+:mod:`bqlib.designs.newton`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bqlib.arrays import Array, Indices
+from bqlib.checks import checked_number
+from bqlib.designs.design import Request
+from bqlib.kernels import Kernel
+from bqlib.weights import PIVOT_TOLERANCE, repeat_floor
+
+if TYPE_CHECKING:
+    from bqlib.designs.newton import Interpolant
+
+Score = Callable[[Array, Array], Array]  # of residual (M,) and power (M,), to the score (M,)
+ROUNDING = 16 * np.finfo(float).eps  # of k(x, x): the error of a power
+BLOCK = 2048  # candidates that are looked at together where the pool comes in blocks
+AHEAD = 8  # columns that are multiplied together: that takes the time of some two
+FEW = 256  # candidates among which the next picks are foreseen
+LEAST_BYTES = 16e6  # of a basis for it; a smaller one is read from the processor's cache
+LEAST_USES = 2  # of what was foreseen, for it to have been worth its time
+PAUSE = 4  # picks read one by one where it was not
+
+
+def scores(candidates: FixedPool | PoolInBlocks, score: Score) -> Array:
+    """Score of each candidate (M,)."""
+    # What is left at a point that repeats a picked one is rounding: no rule may compare it.
+    nothing = candidates.power <= candidates.floors
+    candidates.residual[nothing] = candidates.power[nothing] = 0.0
+    return score(candidates.residual, candidates.power)
+
+
+class FixedPool:
+    """One pool for all steps: its residual, power and basis are carried on from step to step.
+
+    Its points learn of each pick, the `rank`-th from 0, by what an Interpolant knows of it.
+
+    Parameters
+    ----------
+    kernel : bqlib.kernels.Kernel
+    pool : ndarray, shape (M, d)
+    residual : ndarray, shape (M,)
+        Kernel mean at the pool.
+    capacity : int
+        Most picks.
+    score : callable, optional
+        By which candidates are picked, as in :func:`newton_greedy`: then products for the next
+        picks are foreseen.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        pool: Array,
+        residual: Array,
+        capacity: int,
+        score: Score | None = None,
+    ):
+        self.pool, self.kernel = pool, kernel
+        # Copies, as a kernel may hand out its own arrays or the pool's.
+        self.residual = np.array(residual)
+        self.heights = np.array(kernel.diagonal(pool))
+        self.floors = ROUNDING * self.heights
+        self.power = self.heights.copy()
+        self.basis = np.empty((capacity, len(pool)))
+        self._repeat_floor = repeat_floor(self.heights)
+        # Room for what a step works out: new arrays would cost it twice the time in a large pool.
+        self._product, self._size = np.empty((2, len(pool)))
+        self._foresight = None if score is None else Foresight(self, score)
+
+    def look(self, interpolant: Interpolant) -> None:
+        pass
+
+    def learn(
+        self,
+        rank: int,
+        x: Array,
+        column: Array,
+        residual: float,
+        power: float,
+        i: int | None = None,
+    ) -> None:
+        """Take in the pick x (d,), the candidate i or a point off the pool."""
+        root, product = np.sqrt(power), self._product
+        row = self.basis[rank]
+        gram = self.kernel(x[None], self.pool)[0]
+        if self._foresight is None or i is None:
+            np.dot(column, self.basis[:rank], out=product)
+        else:
+            self._foresight.multiply(rank, i, column, product)
+        np.subtract(gram, product, out=row)
+        row /= root
+        self.residual -= np.multiply(row, residual / root, out=product)
+        self.power -= np.multiply(row, row, out=product)
+        least = repeat_floor(self.kernel.diagonal(x[None]))
+        np.multiply(least, self._repeat_floor, out=product)
+        # From here on it only falls, so that repeats stay without power.
+        self.power[np.abs(gram, out=self._size) >= product] = 0.0
+
+    def column(self, interpolant: Interpolant, i: int) -> Array:
+        return self.basis[: interpolant.rank, i].copy()
+
+    def part(self, few: Indices, rank: int, more: int) -> FixedPool:
+        """Some of the candidates after `rank` picks, with room for more."""
+        part = FixedPool(self.kernel, self.pool[few], self.residual[few], rank + more)
+        part.power[:] = self.power[few]
+        np.take(self.basis[:rank], few, axis=1, out=part.basis[:rank], mode="clip")
+        return part
+
+
+class PoolInBlocks:
+    """Residual and power worked out anew at each step, for a fresh pool or for the fixed one."""
+
+    def __init__(self, request: Request):
+        self.request = request
+        self.pool = request.initial if request.pool is None else request.pool
+        self._measure()
+
+    def _measure(self) -> None:
+        self.heights = self.request.embedding.kernel.diagonal(self.pool)
+        self.floors = ROUNDING * self.heights
+
+    def look(self, interpolant: Interpolant) -> None:
+        if self.request.pool is None:
+            self.pool = self.request.fresh_pool()
+            self._measure()
+        self.residual, self.power = np.empty((2, len(self.pool)))
+        for start in range(0, len(self.pool), BLOCK):
+            own = slice(start, start + BLOCK)
+            block = self.pool[own]
+            gram = interpolant.gram(block)
+            found = interpolant.residual_and_power(block, interpolant.columns(block, gram))
+            self.residual[own], self.power[own] = found
+            self.power[own][interpolant.repeated(block, gram)] = 0.0
+
+    def learn(self, *pick: object) -> None:
+        pass
+
+    def column(self, interpolant: Interpolant, i: int) -> Array:
+        return interpolant.columns(self.pool[i : i + 1])[:, 0]
+
+
+class Foresight:
+    """The products of a pool's basis with the columns of its next picks.
+
+    A step multiplies the whole basis by one column of it, that of its pick, and so is bound by how
+    fast memory is read. Several columns together read it once. The picks to come are those that
+    the same rule makes among the few candidates that rank highest now; one that it does not make
+    after all has cost time, and changes nothing.
+    """
+
+    def __init__(self, pool: FixedPool, score: Score):
+        self._pool, self._score = pool, score
+        self._products = np.empty((AHEAD, len(pool.pool)))
+        self._foreseen: dict[int, tuple[int, Array]] = {}  # rank and product of a candidate
+        self._uses, self._missed = LEAST_USES, 0
+
+    def multiply(self, rank: int, i: int, column: Array, out: Array) -> None:
+        """Put `column` (rank,), that of the pick i, times the basis into `out` (M,)."""
+        basis = self._pool.basis[:rank]
+        if i in self._foreseen:
+            self._uses += 1
+            known, product = self._foreseen.pop(i)
+            np.dot(column[known:], basis[known:], out=out)
+            out += product
+            return
+        self._missed += 1
+        pausing = self._uses < LEAST_USES and self._missed <= PAUSE
+        if pausing or basis.nbytes < LEAST_BYTES:
+            np.dot(column, basis, out=out)
+            return
+        picks = self._picks_from(rank, i)
+        products = self._products[: len(picks)]
+        np.dot(np.ascontiguousarray(basis[:, picks].T), basis, out=products)
+        out[:] = products[0]
+        self._foreseen = {j: (rank, products[k]) for k, j in enumerate(picks)}
+        self._uses = self._missed = 0
+
+    def _picks_from(self, rank: int, i: int) -> list[int]:
+        """The pick i and those that would follow it among the candidates of the highest scores."""
+        score = self._score(self._pool.residual, self._pool.power)
+        few = np.union1d(np.argpartition(score, -FEW)[-FEW:], i)
+        part = self._pool.part(few, rank, AHEAD)
+        picks, j = [i], int(np.searchsorted(few, i))
+        while len(picks) < AHEAD:
+            column = part.basis[:rank, j].copy()
+            part.learn(rank, part.pool[j], column, part.residual[j], part.power[j])
+            rank += 1
+            j = int(np.argmax(scores(part, self._score)))
+            if part.power[j] <= PIVOT_TOLERANCE * part.heights[j]:
+                break
+            picks.append(int(few[j]))
+        return picks
+
+
+def candidates_of(
+    request: Request, memory: float | None, score: Score | None
+) -> FixedPool | PoolInBlocks:
+    """The candidates of a request, as the memory allows."""
+    embedding, pool = request.embedding, request.pool
+    memory = _physical_memory() if memory is None else checked_number(memory, "memory")
+    n, dim = request.n, embedding.target.dim
+    size = request.candidates.size if pool is None else len(pool)
+    least = 8 * (size * (dim + 10) + min(size, BLOCK) * (3 * n + dim) + 2 * n**2)
+    if pool is not None and least + 8 * size * (n + AHEAD) <= memory:
+        return FixedPool(embedding.kernel, pool, embedding.kernel_mean(pool), n, score)
+    if least <= memory:
+        return PoolInBlocks(request)
+    raise MemoryError(
+        f"{size} candidates and n = {n} need {least / 1e9:.3g} GB even in blocks, and there are "
+        f"{memory / 1e9:.3g} GB; take fewer candidates or points, or more memory"
+    )
+
+
+def _physical_memory() -> float:
+    """Bytes of memory of this machine, infinite where it does not say."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return np.inf
