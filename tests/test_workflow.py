@@ -124,6 +124,30 @@ def test_results_do_not_depend_on_workers(finished, checkout):
     assert checkout.pieces() == finished.pieces()
 
 
+TERMINATED_WHILE_IT_HOLDS_LOCKS = """
+finish = JobScheduler._finish_jobs
+
+
+def finish_and_be_told_to_end(scheduler):
+    if scheduler._tofinish:
+        os.kill(os.getpid(), signal.SIGTERM)
+    finish(scheduler)
+
+
+JobScheduler._finish_jobs = finish_and_be_told_to_end
+
+
+def say("""
+
+
+def test_a_run_that_is_told_to_end_at_any_moment_ends(checkout):
+    checkout.edit("workflow/rules/common.smk", "\ndef say(", TERMINATED_WHILE_IT_HOLDS_LOCKS)
+    ran = checkout.run("--until", "piece")
+    assert ran.returncode == 1
+    assert "[bqlib] stopped: " in ran.output, ran.output
+    assert not processes_of(checkout.folder)
+
+
 def test_a_killed_run_leaves_nothing_behind_and_can_be_resumed(finished, checkout):
     # Enough slow trials to be killed among; the first block is that of the finished sweep.
     checkout.edit("config/small.yaml", "seeds: 2", "seeds: 12")

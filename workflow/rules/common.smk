@@ -8,6 +8,8 @@ import sys
 import threading
 from pathlib import Path
 
+from snakemake.scheduling.job_scheduler import JobScheduler
+
 from bqlib import run, timings
 from bqlib.experiment import Cell, SweepError, load, piece_name
 from bqlib.fingerprint import fingerprint
@@ -35,12 +37,24 @@ def interrupt(number, frame):
         run.interrupt(session)
         if has_single_jobs():
             say("Slurm's jobs are cancelled; Snakemake may take three minutes to notice")
-            # In a thread, as the signal may have come while this one held the locks that it needs.
-            threading.Thread(target=cancel_single_jobs, daemon=True).start()
+            in_a_thread(cancel_single_jobs)()
     raise SystemExit(run.INTERRUPTED)
 
 
 signal.signal(signal.SIGINT, interrupt)
+
+
+def in_a_thread(handler):
+    """A signal handler that may take locks which the thread that the signal interrupts holds."""
+
+    def handle(*arguments):
+        threading.Thread(target=handler, args=arguments, daemon=True).start()
+
+    return handle
+
+
+# Snakemake's own for SIGTERM is not one: it waited for ever where jobs had just failed.
+JobScheduler.exit_gracefully = in_a_thread(JobScheduler.exit_gracefully)
 # Jobs are deaf to it: they are told to end after this process has heard of it.
 shell.prefix("set -euo pipefail; trap '' INT; ")
 
