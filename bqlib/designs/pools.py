@@ -54,8 +54,8 @@ class FixedPool:
     capacity : int
         Most picks.
     score : callable, optional
-        By which candidates are picked, as in :func:`newton_greedy`: then products for the next
-        picks are foreseen.
+        By which the pool is ranked, as in :func:`bqlib.designs.newton.newton_greedy`: then products
+        for the next picks are foreseen.
     """
 
     def __init__(
