@@ -31,8 +31,9 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from bqlib import experiment, trial
-from bqlib.cluster import ENVIRONMENT
+from bqlib.running.jobs import ENVIRONMENT
+from bqlib.sweep import file
+from bqlib.sweep.spec import Spec
 
 PROJECT = Path(__file__).resolve().parent.parent
 SHELF = PROJECT / "config" / "targets"
@@ -149,19 +150,19 @@ def without_cluster(folder, processes, sweep, cells):
 def run_bare(processes, path):
     """Run all trials of a sweep in so many processes, and say so as a run does."""
     os.environ.update({name: str(value) for name, value in ENVIRONMENT.items()})
-    sweep = experiment.load(path, SHELF)
+    sweep = file.load(path, SHELF)
     trials = [(sweep.spec(cell), seed) for cell in sweep.cells() for seed in range(sweep.seeds)]
     spawn = multiprocessing.get_context("spawn")
     ready = spawn.Barrier(processes + 1)
     with spawn.Pool(processes, _make_ready, (ready, trials[0])) as pool:
         ready.wait()
         print(STARTED, processes, flush=True)
-        pool.starmap(trial.run, trials, chunksize=1)
+        pool.starmap(Spec.run, trials, chunksize=1)
         print(len(trials), ENDED, flush=True)
 
 
 def _make_ready(ready, first):
-    trial.run(*first)
+    Spec.run(*first)
     ready.wait()
 
 

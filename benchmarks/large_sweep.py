@@ -34,7 +34,7 @@ seeds_per_job: {SEEDS}
 rate_windows: [[4, 16]]
 """
 # A word of the command line to what the process is.
-PROCESSES = {"snakemake": "Snakemake", "bqlib.server": "the run's process"}
+PROCESSES = {"snakemake": "Snakemake", "bqlib.running.server": "the run's process"}
 
 
 def watch(peaks, seconds, ended):

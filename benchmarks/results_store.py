@@ -20,8 +20,10 @@ import numpy as np
 import zarr
 
 import bqlib
-from bqlib.experiment import load, piece_name
-from bqlib.store import ZIP_DATE, encode_piece, gather
+from bqlib.results.layout import piece_name
+from bqlib.results.pieces import ZIP_DATE, encode_piece
+from bqlib.results.store import gather
+from bqlib.sweep.file import load
 
 SEEDS, N = 20, 100
 RULES = ("uniform", "bq")
@@ -146,7 +148,7 @@ def gather_again(folder):
 if __name__ == "__main__":
     with TemporaryDirectory() as temporary:
         large = Path(temporary, "large")
-        gather(sweep(large, 50, RULES), large / "pieces", large / "curves.zarr")
+        gather(sweep(large, 50, RULES), large)
         fill(large / "curves.zarr")
         (count, first, opened, median), peak = in_a_process(read, large)
         small = Path(temporary, "small")

@@ -7,7 +7,7 @@ import re
 from html import escape
 from pathlib import Path
 
-from bqlib.files import write_atomically
+from bqlib.results.files import write_atomically
 from bqlib.summary import summary
 
 # Verdicts have a mark and words beside their colour, a class of report.css.

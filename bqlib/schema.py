@@ -108,3 +108,42 @@ def check_schema(dataset, place):
             problems.append(f"{name} has type {found.dtype}, not {np.dtype(variable.dtype)}")
     if problems:
         raise SchemaError(f"{place} departs from the schema: " + "; ".join(problems))
+
+
+def on_all_dims(dataset, names):
+    """Variables of a dataset with all dimensions of the sweep and the seed.
+
+    Those from which one label was selected have one label; without them, there is no telling
+    which trials these are.
+    """
+    lost = [dim for dim in TRIAL_DIMS if dim not in dataset.coords]
+    unknown = [name for name in names if name not in dataset]
+    if lost or unknown:
+        raise ValueError(
+            f"the dataset has no {', '.join([*unknown, *lost])}: take one that bqlib.open_results "
+            "gave, or a selection of it by sel, isel or squeeze"
+        )
+    part = dataset[list(names)]
+    _, variables = tables(errors=True)
+    curves = [name for name in names if name in variables and "n" in variables[name].dims]
+    if any("n" not in part[name].dims for name in curves):
+        raise ValueError(
+            "the dataset has one n and no curves: select n in what comes out, or by n=slice(1, ...)"
+        )
+    empty = [dim for dim, size in part.sizes.items() if size == 0]
+    if empty:
+        raise ValueError(
+            f"the dataset has no label left of {', '.join(empty)}: select at least one of each "
+            "dimension"
+        )
+    if "n" in part.dims and not np.array_equal(part["n"], np.arange(1, part.sizes["n"] + 1)):
+        raise ValueError(
+            "the dataset has not every n from 1 on, without which no n of a curve can be told: "
+            "select n in what comes out, or by n=slice(1, ...)"
+        )
+    return part.expand_dims([dim for dim in TRIAL_DIMS if dim not in part.dims])
+
+
+def long_name(dataset, quantity):
+    """What a quantity is called on an axis."""
+    return "MMD" if quantity == "mmd" else dataset[quantity].attrs.get("long_name", quantity)

@@ -10,12 +10,13 @@ from statistics import median
 
 import numpy as np
 
-from bqlib.analysis import rate_rows
-from bqlib.integrity import timings_used
+from bqlib.access.opening import open_results
+from bqlib.analysis.fits import rate_rows
+from bqlib.results.store import open_dataset
+from bqlib.results.text import aligned, ranges
+from bqlib.results.timings import read_timing
+from bqlib.results.used import timings_used
 from bqlib.schema import FAILED, MISSING, OK, SWEEP_DIMS, versions
-from bqlib.store import open_dataset, open_results
-from bqlib.text import aligned, ranges
-from bqlib.timings import read_timing
 
 
 def summary(results):

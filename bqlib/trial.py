@@ -1,39 +1,11 @@
-"""Trials: one cell at one seed, from the names in its spec to curves."""
-
-import time
+"""Trials: one design with one weight rule at one seed, as curves against n."""
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from bqlib.discrepancy import mmd2_of_prefixes
 from bqlib.schema import QUANTILES
 from bqlib.streams import stream
 from bqlib.weights import first_occurrence
-
-
-def run(spec, seed):
-    """Run one trial.
-
-    Parameters
-    ----------
-    spec : bqlib.experiment.Spec
-    seed : int
-
-    Returns
-    -------
-    curves : dict of ndarray
-        See :func:`trial`.
-    seconds : float
-        Wall time of the computation.
-    """
-    target, kernel = spec.build()
-    integrands = spec.build_integrands()
-    design, rule = spec.algorithm.build()
-    # One thread: workers share the machine, and one row's work is bound by memory.
-    with threadpool_limits(1):
-        start = time.perf_counter()
-        curves = trial(target, kernel, design, rule, spec.candidates, spec.n, seed, integrands)
-        return curves, time.perf_counter() - start
 
 
 def trial(target, kernel, design, rule, candidates, n, seed, integrands=()):

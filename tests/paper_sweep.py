@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
-from bqlib import trial
-from bqlib.experiment import load, piece_name
-from bqlib.store import encode_piece, gather, open_results
+from bqlib.access.opening import open_results
+from bqlib.results.layout import piece_name
+from bqlib.results.pieces import encode_piece
+from bqlib.results.store import gather
+from bqlib.sweep.file import load
 
 CONFIG = Path(__file__).parent.parent / "config"
 SWEEP = """
@@ -31,6 +33,6 @@ def run(folder, text=SWEEP):
             seeds = range(first, last + 1)
             piece = folder / "pieces" / piece_name(cell, (first, last))
             piece.parent.mkdir(parents=True, exist_ok=True)
-            piece.write_bytes(encode_piece(spec, seeds, [trial.run(spec, s)[0] for s in seeds]))
-    gather(experiment, folder / "pieces", folder / "curves.zarr")
+            piece.write_bytes(encode_piece(spec, seeds, [spec.run(s)[0] for s in seeds]))
+    gather(experiment, folder)
     return open_results(folder)

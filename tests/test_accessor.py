@@ -5,14 +5,14 @@ import numpy as np
 import xarray as xr
 from synthetic_sweep import power_curves, sweep
 
-import bqlib.accessor  # noqa: F401
-from bqlib import analysis, comparison
+import bqlib.access.accessor  # noqa: F401
+from bqlib.analysis import comparison, fits
 
 
 def test_it_is_the_functions_with_the_dataset_first():
     curves = sweep({"iid": power_curves(0.5), "sbq": power_curves(1)})
-    xr.testing.assert_identical(curves.bq.rates(), analysis.rates(curves))
-    xr.testing.assert_identical(curves.bq.rates([(20, 99)]), analysis.rates(curves, [(20, 99)]))
+    xr.testing.assert_identical(curves.bq.rates(), fits.fit_rates(curves))
+    xr.testing.assert_identical(curves.bq.rates([(20, 99)]), fits.fit_rates(curves, [(20, 99)]))
     xr.testing.assert_identical(
         curves.bq.crossover("sbq", "iid"), comparison.crossover(curves, "sbq", "iid")
     )

@@ -3,7 +3,7 @@ import pytest
 import xarray as xr
 from synthetic_sweep import power_curves, sweep
 
-from bqlib import analysis
+from bqlib.analysis import fits
 from bqlib.schema import FAILED, MISSING
 
 N = np.arange(1.0, 401)
@@ -25,7 +25,7 @@ def curves():
 
 @pytest.fixture(scope="module")
 def fitted(curves):
-    return analysis.rates(sweep(curves, lengthscales=(0.5, 1.0)))
+    return fits.fit_rates(sweep(curves, lengthscales=(0.5, 1.0)))
 
 
 def test_rates_lie_over_the_sweep_windows_and_models(fitted):
@@ -43,7 +43,7 @@ def test_the_same_curves_give_the_same_numbers_wherever_they_stand(fitted, curve
     xr.testing.assert_equal(
         fitted.isel(lengthscale=0, drop=True), fitted.isel(lengthscale=1, drop=True)
     )
-    alone = analysis.rates(sweep({"sbq": curves["sbq"]}))
+    alone = fits.fit_rates(sweep({"sbq": curves["sbq"]}))
     xr.testing.assert_equal(alone, fitted.sel(lengthscale=[0.5], algorithm=["sbq"]))
 
 
@@ -70,7 +70,7 @@ def test_faster_in_one_octave_only_is_not_shown():
     # n^-0.8 to n = 200, then n^-1.6.
     curve = np.where(N <= 200, N**-0.8, 200**0.8 * N**-1.6)
     noise = np.exp(0.002 * np.random.default_rng(4).standard_normal((10, 400)))
-    fitted = analysis.rates(sweep({"sbq": curve * noise}), windows=[(20, 400)]).squeeze()
+    fitted = fits.fit_rates(sweep({"sbq": curve * noise}), windows=[(20, 400)]).squeeze()
     assert fitted["faster_p"].values[1] < 1e-6
     assert fitted["faster"] == "not shown"
 
@@ -80,7 +80,7 @@ def test_a_window_that_some_curve_does_not_fill_gets_no_numbers(curves):
     dataset["mmd"].loc[{"algorithm": "sbq", "seed": [1, 4, 7]}] = np.where(
         N <= 391, dataset["mmd"].sel(algorithm="sbq", seed=[1, 4, 7]), np.nan
     )
-    fitted = analysis.rates(dataset, windows=[(20, 391), (20, 400)]).squeeze()
+    fitted = fits.fit_rates(dataset, windows=[(20, 391), (20, 400)]).squeeze()
     short = fitted.sel(algorithm="sbq", window="20-400")
     assert short["reason"] == "3 of 10 curves end before n = 400"
     assert short["n_seeds"] == 0
@@ -92,23 +92,23 @@ def test_a_window_that_some_curve_does_not_fill_gets_no_numbers(curves):
 
 def test_failed_and_missing_seeds_are_left_out_and_said(curves):
     dataset = sweep({"iid": curves["iid"]})
-    expected = analysis.rates(dataset.isel(seed=slice(3, None)))["rate"]
+    expected = fits.fit_rates(dataset.isel(seed=slice(3, None)))["rate"]
     for seed, value in ((0, FAILED), (1, FAILED), (2, MISSING)):
         dataset["status"].loc[{"seed": seed}] = value
         dataset["mmd"].loc[{"seed": seed}] = np.nan
-    fitted = analysis.rates(dataset)
+    fitted = fits.fit_rates(dataset)
     assert (fitted["n_seeds"] == 7).all()
     assert (fitted["reason"] == "1 of 10 seeds missing; 2 of 10 seeds failed").all()
     xr.testing.assert_equal(fitted["rate"], expected)
 
     dataset["status"][:] = FAILED
-    nothing = analysis.rates(dataset)
+    nothing = fits.fit_rates(dataset)
     assert nothing["rate"].isnull().all()
     assert (nothing["reason"] == "10 of 10 seeds failed").all()
 
 
 def test_few_seeds_give_a_rate_without_an_interval(curves):
-    fitted = analysis.rates(sweep({"sbq": curves["sbq"][:3]}))
+    fitted = fits.fit_rates(sweep({"sbq": curves["sbq"][:3]}))
     plain = fitted.sel(model="power_law")
     assert plain["rate"].notnull().all()
     assert plain["rate_low"].isnull().all() and plain["rate_high"].isnull().all()
@@ -123,13 +123,13 @@ def test_few_seeds_give_a_rate_without_an_interval(curves):
     [((20, 500), "the sweep ends at n = 400"), ((20, 26), "a fit needs at least 8 values of n")],
 )
 def test_a_window_that_cannot_be_fitted_says_why(curves, window, reason):
-    fitted = analysis.rates(sweep(curves), windows=[window])
+    fitted = fits.fit_rates(sweep(curves), windows=[window])
     assert (fitted["reason"] == reason).all()
     assert fitted["rate"].isnull().all()
 
 
 def test_a_window_shorter_than_two_octaves_is_untested(curves):
-    fitted = analysis.rates(sweep(curves), windows=[(150, 400)])
+    fitted = fits.fit_rates(sweep(curves), windows=[(150, 400)])
     assert (fitted["faster"] == "untested").all()
     assert fitted["local_slope"].isnull().all()
     assert fitted["rate"].sel(model="power_law").notnull().all()
@@ -137,22 +137,22 @@ def test_a_window_shorter_than_two_octaves_is_untested(curves):
 
 def test_all_wrong_windows_are_named(curves):
     with pytest.raises(ValueError) as error:
-        analysis.rates(sweep(curves), windows=[(20, 400), (0, 10), (30, 20), (1.5, 9), (1, 2, 3)])
+        fits.fit_rates(sweep(curves), windows=[(20, 400), (0, 10), (30, 20), (1.5, 9), (1, 2, 3)])
     for window in ("[0, 10]", "[30, 20]", "[1.5, 9]", "[1, 2, 3]"):
         assert window in str(error.value)
     assert "[20, 400]" not in str(error.value)
 
 
 def test_a_sweep_without_windows_has_no_rates(curves):
-    fitted = analysis.rates(sweep(curves), windows=[])
-    assert fitted.sizes["window"] == 0 and analysis.rate_rows(fitted) == []
+    fitted = fits.fit_rates(sweep(curves), windows=[])
+    assert fitted.sizes["window"] == 0 and fits.rate_rows(fitted) == []
 
 
 @pytest.mark.parametrize("value", [0.0, np.inf])
 def test_a_curve_without_a_logarithm_gets_no_fit(curves, value):
     dataset = sweep(curves)
     dataset["mmd"].loc[{"algorithm": "iid", "seed": [2, 5], "n": 60}] = value
-    fitted = analysis.rates(dataset)
+    fitted = fits.fit_rates(dataset)
     bad = fitted.sel(algorithm="iid", window="20-400")
     assert (bad["reason"] == "2 of 10 curves are zero or infinite at some n").all()
     assert bad["rate"].isnull().all() and (bad["n_seeds"] == 0).all()
@@ -163,4 +163,4 @@ def test_a_curve_without_a_logarithm_gets_no_fit(curves, value):
 @pytest.mark.parametrize("windows", [(10, 20), 10, [(np.nan, 20)], [(1, np.inf)], ["12"], "12"])
 def test_what_is_no_list_of_windows_is_told_what_one_is(curves, windows):
     with pytest.raises(ValueError, match=r"give a list of windows, such as \[\(20, 200\)\]"):
-        analysis.rates(sweep(curves), windows)
+        fits.fit_rates(sweep(curves), windows)

@@ -5,8 +5,8 @@ import numpy as np
 import paper_sweep
 import pytest
 
-from bqlib import Candidates, analysis, published, registry
-from bqlib.__main__ import main
+from bqlib import Candidates, published
+from bqlib.analysis import fits
 from bqlib.claims import (
     VERDICTS,
     Claim,
@@ -23,8 +23,10 @@ from bqlib.claims import (
 )
 from bqlib.claims.evidence import CORRECTED, FAILS, HOLDS, UNKNOWN, MissingError
 from bqlib.claims.table import KNOWN, exponents
+from bqlib.cli.main import main
 from bqlib.studies import cost, kernel_choice
 from bqlib.studies.plans import PLANS
+from bqlib.sweep import registry
 
 SWEEP = (
     paper_sweep.SWEEP
@@ -51,7 +53,7 @@ def evidence(tmp_path_factory):
             spec = replace(experiment.study(name), n=40, candidates=Candidates(300))
             results = [spec.run(seed)[0] for seed in range(2)]
             studies[name] = registry.find("study", name).dataset(results, spec.about())
-    return Evidence(curves, analysis.rates(curves), studies)
+    return Evidence(curves, fits.fit_rates(curves), studies)
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +132,7 @@ def at_full_size(evidence):
         mmd=(dims, mmd[None, None, None]), weight_sum=(dims, sums[None, None, None])
     )
     curves.attrs["config"] = json.dumps(config)
-    return Evidence(curves, analysis.rates(curves), {})
+    return Evidence(curves, fits.fit_rates(curves), {})
 
 
 def verdict(name, evidence):
@@ -150,7 +152,7 @@ def test_the_published_curves_have_the_verdicts_of_the_papers_claims(evidence):
     swapped = full.curves.copy(deep=True)
     herding = {"algorithm": "herding"}
     swapped["mmd"].loc[{"algorithm": "sbq"}] = swapped["mmd"].sel(herding).values
-    worse = Evidence(swapped, analysis.rates(swapped), {})
+    worse = Evidence(swapped, fits.fit_rates(swapped), {})
     assert verdict("eight_are_worth_twenty", worse) == FAILS
     assert verdict("sbq_is_faster", worse) == FAILS
     assert verdict("form_of_the_rate", worse) == UNKNOWN
@@ -169,7 +171,7 @@ def test_expectations_fail_where_the_numbers_are_others(evidence):
     off = full.curves.copy(deep=True)
     off["mmd"] *= np.linspace(1, 1.5, 400)
     off["mmd"].loc[{"algorithm": "sbq"}] *= 1.2
-    worse = Evidence(off, analysis.rates(off), {})
+    worse = Evidence(off, fits.fit_rates(off), {})
     for name in ("figure_1", "figure_5", "mmd_at_400"):
         assert not expected(name, worse), name
 

@@ -11,12 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from bqlib import claims, registry, store
-from bqlib.__main__ import COMMANDS, _parser, main
-from bqlib.experiment import load, piece_name
-from bqlib.integrity import write_manifest
-from bqlib.timings import timing_of
-from bqlib.trial import run
+from bqlib import claims
+from bqlib.cli.command import COMMANDS
+from bqlib.cli.main import main, parser
+from bqlib.results import pieces, store
+from bqlib.results.integrity import write_manifest
+from bqlib.results.layout import piece_name, timing_name
+from bqlib.sweep import registry
+from bqlib.sweep.file import load
 
 ROOT = Path(__file__).parent.parent
 QUICK, SHELF = str(ROOT / "config" / "quick.yaml"), str(ROOT / "config" / "targets")
@@ -24,7 +26,7 @@ PAGE = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
 
 
 def parsers():
-    (commands,) = (a for a in _parser()._actions if isinstance(a, argparse._SubParsersAction))
+    (commands,) = (a for a in parser()._actions if isinstance(a, argparse._SubParsersAction))
     return commands.choices
 
 
@@ -162,12 +164,12 @@ def finished(tmp_path_factory):
     experiment, results = load(folder / "sweep.yaml", SHELF), folder / "small"
     (cell,), (block,) = experiment.cells(), experiment.blocks()
     spec, name = experiment.spec(cell), piece_name(cell, block)
-    piece, timing = results / "pieces" / name, results / "timings" / timing_of(name)
+    piece, timing = results / "pieces" / name, results / "timings" / timing_name(name)
     for path in (piece, timing):
         path.parent.mkdir(parents=True)
-    piece.write_bytes(store.encode_piece(spec, [0], [run(spec, 0)[0]]))
+    piece.write_bytes(pieces.encode_piece(spec, [0], [spec.run(0)[0]]))
     timing.write_text(json.dumps({"digest": spec.digest, "seconds": {"0": 1.0}}))
-    store.gather(experiment, results / "pieces", results / "curves.zarr")
+    store.gather(experiment, results)
     (results / "claims.json").write_text(claims.as_json([], [], []))
     write_manifest(results)
     return folder

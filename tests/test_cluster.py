@@ -8,6 +8,7 @@ import sys
 import time
 from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 
 import dask
@@ -16,10 +17,14 @@ from distributed import LocalCluster
 from distributed.core import Status
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from bqlib import cluster, worker
-from bqlib.cluster import BATCH_SYSTEMS, ClusterError, Site, connect, job_script, read_site
+from bqlib.running import certificates, cluster, worker
+from bqlib.running import jobs as jobs_module
+from bqlib.running.cluster import connect
+from bqlib.running.errors import ClusterError
+from bqlib.running.jobs import Jobs, job_script
+from bqlib.running.site import BATCH_SYSTEMS, Site, read_site
 
-PROFILES = cluster.Path(__file__).parent.parent / "profiles"
+PROFILES = Path(__file__).parent.parent / "profiles"
 
 
 def site_file(folder, text):
@@ -200,8 +205,8 @@ class Submissions:
 
 
 def test_jobs_whose_workers_are_lost_are_replaced_on_any_system(tmp_path, monkeypatch):
-    monkeypatch.setattr(cluster, "LOST_SECONDS", 0.05)
-    jobs = cluster._Jobs("pbs", tmp_path)
+    monkeypatch.setattr(jobs_module, "LOST_SECONDS", 0.05)
+    jobs = Jobs("pbs", tmp_path)
     submissions = Submissions(jobs)
 
     async def work():
@@ -218,8 +223,8 @@ def test_jobs_whose_workers_are_lost_are_replaced_on_any_system(tmp_path, monkey
 
 
 def test_refused_submissions_are_tried_again_ever_more_seldom(tmp_path, monkeypatch):
-    monkeypatch.setattr(cluster, "QUEUE_SECONDS", 0.1)
-    jobs = cluster._Jobs("pbs", tmp_path)
+    monkeypatch.setattr(jobs_module, "QUEUE_SECONDS", 0.1)
+    jobs = Jobs("pbs", tmp_path)
     submissions = Submissions(jobs, RuntimeError("too many jobs"))
 
     async def work():
@@ -238,8 +243,8 @@ def test_refused_submissions_are_tried_again_ever_more_seldom(tmp_path, monkeypa
 
 
 def test_a_job_that_is_lost_while_others_are_refused_is_replaced_at_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(cluster, "LOST_SECONDS", 0.05)
-    jobs = cluster._Jobs("pbs", tmp_path)
+    monkeypatch.setattr(jobs_module, "LOST_SECONDS", 0.05)
+    jobs = Jobs("pbs", tmp_path)
     submissions = Submissions(jobs)
 
     async def work():
@@ -291,7 +296,7 @@ def test_a_job_that_is_refused_beside_another_does_not_hide_what_ends_the_run(tm
 
 def test_a_batch_system_that_does_not_answer_is_told(tmp_path, stand_in, monkeypatch):
     stand_in("sbatch", "exec sleep 100")
-    monkeypatch.setattr(cluster, "COMMAND_SECONDS", 0.3)
+    monkeypatch.setattr(jobs_module, "COMMAND_SECONDS", 0.3)
     start = time.monotonic()
     with pytest.raises(ClusterError, match=r"slurm did not take a job: sbatch did not end within"):
         session(SLURM, tmp_path)
@@ -299,7 +304,7 @@ def test_a_batch_system_that_does_not_answer_is_told(tmp_path, stand_in, monkeyp
 
 
 def test_what_is_being_submitted_at_the_end_of_a_run_is_known(tmp_path):
-    jobs = cluster._Jobs("pbs", tmp_path)
+    jobs = Jobs("pbs", tmp_path)
     submissions = Submissions(jobs)
 
     async def work():
@@ -338,7 +343,7 @@ def test_another_user_without_the_certificate_is_refused(tmp_path):
     tmp_path.parent.chmod(0o711)
     tmp_path.chmod(0o755)
     private = tmp_path / "private"
-    cluster._write_certificates(private)
+    certificates.write_certificates(private)
     assert stat.S_IMODE(private.stat().st_mode) == 0o700
     assert {stat.S_IMODE(path.stat().st_mode) for path in private.iterdir()} == {0o600}
 

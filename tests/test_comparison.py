@@ -6,8 +6,8 @@ import pytest
 import xarray as xr
 from synthetic_sweep import power_curves, sweep
 
-import bqlib.accessor  # noqa: F401
-from bqlib import analysis, comparison
+import bqlib.access.accessor  # noqa: F401
+from bqlib.analysis import comparison, fits, maps, seconds
 from bqlib.schema import FAILED, MISSING, TRIAL_DIMS
 
 N = np.arange(1.0, 101)
@@ -61,14 +61,14 @@ def test_a_selection_gives_what_it_selects_of_the_whole(curves):
     part = comparison.crossover(curves.squeeze(), "fast", "slow")
     xr.testing.assert_equal(part, whole)
     xr.testing.assert_equal(
-        analysis.rates(curves.squeeze()).squeeze(), analysis.rates(curves).squeeze()
+        fits.fit_rates(curves.squeeze()).squeeze(), fits.fit_rates(curves).squeeze()
     )
     with pytest.raises(ValueError, match="has no kernel: take one that"):
         comparison.crossover(curves.squeeze().drop_vars("kernel"), "fast", "slow")
     with pytest.raises(ValueError, match="no algorithm sbq; there are slow, fast"):
         comparison.crossover(curves, "sbq", "slow")
     for n in (slice(10, None), [1, 2, 4]):
-        for compare in (analysis.rates, lambda d: comparison.points_needed(d, 0.1)):
+        for compare in (fits.fit_rates, lambda d: comparison.points_needed(d, 0.1)):
             with pytest.raises(ValueError, match="has not every n from 1 on"):
                 compare(curves.sel(n=n))
     early = comparison.points_needed(curves.sel(n=slice(1, 20)), 0.1).sel(algorithm="fast")
@@ -99,7 +99,7 @@ def test_an_error_of_zero_and_an_n_beyond_the_curves_are_refused(curves):
     with pytest.raises(ValueError, match="error is 0; it must be above zero"):
         comparison.points_needed(curves, 0)
     with pytest.raises(ValueError, match="n is 101; the curves have n from 1 to 100"):
-        comparison.map_of_error(curves, 101)
+        maps.map_of_error(curves, 101)
 
 
 def test_maps_have_a_number_or_say_why_not():
@@ -122,20 +122,20 @@ def test_maps_have_a_number_or_say_why_not():
         ]
 
     none = ["failed", "missing"]
-    assert said(comparison.map_of_error(curves, 100)) == [0.01, "ends early", *none]
-    assert said(comparison.map_of_error(curves, 50)) == [0.02, 0.02, *none]
-    assert said(comparison.map_of_points(curves, 0.1)) == [10, 10, *none]
+    assert said(maps.map_of_error(curves, 100)) == [0.01, "ends early", *none]
+    assert said(maps.map_of_error(curves, 50)) == [0.02, 0.02, *none]
+    assert said(maps.map_of_points(curves, 0.1)) == [10, 10, *none]
     unreached = ["not reached", "not reached", *none]
-    assert said(comparison.map_of_points(curves, 1e-3)) == unreached
+    assert said(maps.map_of_points(curves, 1e-3)) == unreached
     seconds = xr.full_like(curves["status"], 2.5, dtype=float).where(curves["seed"] != 0)
-    assert said(comparison.map_of_seconds(curves, 0.1, seconds)) == [2.5, 2.5, *none]
-    assert said(comparison.map_of_seconds(curves, 1e-3, seconds)) == unreached
-    untimed = comparison.map_of_seconds(curves, 0.1, seconds.where(seconds["algorithm"] != "good"))
+    assert said(maps.map_of_seconds(curves, 0.1, seconds)) == [2.5, 2.5, *none]
+    assert said(maps.map_of_seconds(curves, 1e-3, seconds)) == unreached
+    untimed = maps.map_of_seconds(curves, 0.1, seconds.where(seconds["algorithm"] != "good"))
     assert said(untimed) == ["no time", 2.5, *none]
-    rates = analysis.rates(curves)
-    assert said(comparison.map_of_rates(rates)) == [1, 1, *none]
-    assert said(comparison.map_of_rates(rates, "5-100")) == [1, "ends early", *none]
-    assert said(comparison.map_of_rates(analysis.rates(curves, [(5, 9)]))) == ["no fit"] * 2 + none
+    rates = fits.fit_rates(curves)
+    assert said(maps.map_of_rates(rates)) == [1, 1, *none]
+    assert said(maps.map_of_rates(rates, "5-100")) == [1, "ends early", *none]
+    assert said(maps.map_of_rates(fits.fit_rates(curves, [(5, 9)]))) == ["no fit"] * 2 + none
 
 
 def test_a_rate_that_is_none_has_the_word_for_it():
@@ -146,7 +146,7 @@ def test_a_rate_that_is_none_has_the_word_for_it():
     )
     half = np.concatenate([exponential[:5], (1 / N * np.exp(noise))[5:]])
     curves = sweep({"exp": exponential, "floor": floor, "undecided": half}, windows=((5, 100),))
-    found = comparison.map_of_rates(analysis.rates(curves)).squeeze()
+    found = maps.map_of_rates(fits.fit_rates(curves)).squeeze()
     assert found["word"].values.tolist() == ["exp", "floor", "undecided"]
     assert found["value"].notnull().all()
 
@@ -155,7 +155,7 @@ def test_seconds_come_from_the_files_beside_the_pieces(tmp_path):
     curves = sweep(
         {"iid": power_curves(0.5, n=20), "sbq": power_curves(1, n=20)}, lengthscales=(0.5, 1.0)
     )
-    for folder, cell, block, seconds in (
+    for folder, cell, block, own in (
         ("a", "chen2010_mixture/eq/0.5/sbq", "0-1", {"0": 1.5, "1": None}),
         ("a", "chen2010_mixture/eq/1/iid", "2-2", {"2": 0.25}),
         ("a", "chen2010_mixture/eq/3/iid", "0-0", {"0": 9}),
@@ -163,15 +163,15 @@ def test_seconds_come_from_the_files_beside_the_pieces(tmp_path):
     ):
         path = tmp_path / folder / "timings" / cell / f"seeds-{block}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps({"seconds": seconds}))
-    found = comparison.trial_seconds(curves, [tmp_path / "a", tmp_path / "b"])
+        path.write_text(json.dumps({"seconds": own}))
+    found = seconds.trial_seconds(curves, [tmp_path / "a", tmp_path / "b"])
     assert found.dims == TRIAL_DIMS and found.attrs["units"] == "s"
     sbq = found.sel(CELL | {"algorithm": "sbq"})
     assert sbq.sel(seed=[0, 9]).values.tolist() == [1.5, 2.0]  # the first folder goes first
     assert found.sel(lengthscale=1, algorithm="iid", seed=2).item() == 0.25
     assert found.notnull().sum() == 3
     with pytest.raises(FileNotFoundError, match=r"no timings in .*nowhere"):
-        comparison.trial_seconds(curves, tmp_path / "nowhere")
+        seconds.trial_seconds(curves, tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize("dim", TRIAL_DIMS)

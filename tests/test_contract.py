@@ -3,14 +3,15 @@ import random
 import numpy as np
 import pytest
 
-from bqlib import Embedding, ExponentiatedQuadratic, GaussianMixture, Uniform, embed, registry
-from bqlib.__main__ import main
-from bqlib.contract import check
+from bqlib import Embedding, ExponentiatedQuadratic, GaussianMixture, Uniform, embed
+from bqlib.cli.main import main
 from bqlib.designs.design import Design, checked_request
 from bqlib.designs.herding import herding
 from bqlib.embeddings import register
 from bqlib.integrands import Integrands, rkhs_ball
 from bqlib.kernels import Kernel
+from bqlib.sweep import registry
+from bqlib.sweep.check_plugin import check_plugin
 from bqlib.weights import PrefixWeights, bq, uniform
 
 PARAMETERS = {
@@ -33,13 +34,15 @@ OURS = [
 @pytest.mark.parametrize(("kind", "name"), OURS)
 def test_ours_pass(kind, name):
     parameters = BOX if (kind, name) == ("target", "uniform") else PARAMETERS.get(name, {})
-    findings = check(kind, registry.find(kind, name), parameters)
+    findings = check_plugin(kind, registry.find(kind, name), parameters)
     assert len(findings) >= 6
     assert [finding.text for finding in findings if not finding.passed] == []
 
 
 def failures(kind, function, **parameters):
-    return [finding.text for finding in check(kind, function, parameters) if not finding.passed]
+    return [
+        finding.text for finding in check_plugin(kind, function, parameters) if not finding.passed
+    ]
 
 
 class Normal(GaussianMixture):
@@ -211,7 +214,7 @@ def test_a_design_that_changes_its_pool_or_leaves_it_is_told():
     assert failures("design", shifting) == [
         "it picks from the pool, and leaves it unchanged: it changes the pool"
     ]
-    notes = [finding.text for finding in check("design", registry.find("design", "iid"), {})]
+    notes = [finding.text for finding in check_plugin("design", registry.find("design", "iid"), {})]
     assert any("(20 points are from elsewhere)" in note for note in notes)
 
 

@@ -24,7 +24,6 @@ from bqlib import (
     Stein,
     Uniform,
     embed,
-    registry,
 )
 from bqlib.designs.design import support
 from bqlib.designs.joint import _descend
@@ -32,6 +31,7 @@ from bqlib.designs.newton import Interpolant
 from bqlib.discrepancy import mmd2, mmd2_of_prefixes, spectral_mmd2
 from bqlib.kernels import ProductKernel
 from bqlib.streams import stream
+from bqlib.sweep import registry
 from bqlib.weights import bq, sum_to_one, uniform
 
 TARGET = GaussianMixture(

@@ -16,8 +16,8 @@ from checkout import Checkout, jobs
 from synthetic_sweep import power_curves, sweep
 
 import bqlib
-import bqlib.accessor  # as opening real results does
-from bqlib import store
+import bqlib.access.accessor  # as opening real results does
+from bqlib.results import store
 
 ROOT = Path(__file__).parent.parent
 PAPER_RATES = {"iid": 0.5, "herding": 0.92, "sbq": 1.5}

@@ -12,9 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from written_sweep import NORMAL, SWEEP, edited, loaded, problems_of
 
-from bqlib import registry
 from bqlib.candidates import Candidates
-from bqlib.experiment import Algorithm, Cell, load, piece_name
+from bqlib.results.layout import piece_name
+from bqlib.sweep import registry
+from bqlib.sweep.build import build_integrand
+from bqlib.sweep.file import load
+from bqlib.sweep.spec import Algorithm, Cell
 
 CONFIG = Path(__file__).parent.parent / "config"
 
@@ -130,7 +133,7 @@ def test_integrands_of_a_sweep(sweep_folder):
     assert list(sweep.integrands) == ["b", "a"]
     assert sweep.integrands["a"]["centre_variance"] == 3.0
     spec = sweep.spec(sweep.cells()[0])
-    (ball, defaults), (bumps, parameters) = spec.build_integrands()
+    (ball, defaults), (bumps, parameters) = map(build_integrand, spec.integrands.values())
     assert (ball, bumps) == tuple(
         registry.find("integrand", f) for f in ("rkhs_ball", "rough_bumps")
     )
@@ -337,7 +340,7 @@ def test_the_canonical_form_is_a_copy(sweep_folder):
 
 def test_workers_load_neither_the_grammar_nor_the_store():
     heavy = ["dask", "matplotlib", "pydantic", "xarray", "yaml", "zarr"]
-    code = f"import sys, bqlib.experiment; print([m for m in {heavy} if m in sys.modules])"
+    code = f"import sys, bqlib.sweep.build; print([m for m in {heavy} if m in sys.modules])"
     answer = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
@@ -347,7 +350,7 @@ def test_workers_load_neither_the_grammar_nor_the_store():
 def test_reading_a_sweep_loads_no_store():
     heavy = ["dask", "matplotlib", "xarray", "zarr"]
     code = (
-        "import sys; from bqlib.experiment import load; "
+        "import sys; from bqlib.sweep.file import load; "
         f"load({str(CONFIG / 'config.yaml')!r}); print([m for m in {heavy} if m in sys.modules])"
     )
     answer = subprocess.run(

@@ -4,8 +4,8 @@ import pytest
 import xarray as xr
 
 import bqlib
-from bqlib import exports
-from bqlib.__main__ import main
+from bqlib.cli.main import main
+from bqlib.results import exports
 from bqlib.schema import FAILED, MISSING
 
 SWEEP = """

@@ -5,7 +5,8 @@ import paper_sweep
 import pytest
 import xarray as xr
 
-from bqlib import analysis, published
+from bqlib import published
+from bqlib.analysis import function_errors, paper
 from bqlib.figures.error_bound import error_bound
 from bqlib.figures.out_of_model import out_of_model
 from bqlib.figures.weight_sum import weight_sum
@@ -38,7 +39,7 @@ def curves(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def errors(curves):
-    return analysis.function_errors(curves, functions=4, seed=1)
+    return function_errors.function_errors(curves, functions=4, seed=1)
 
 
 def lines(axes, kind):
@@ -67,7 +68,7 @@ def elsewhere(curves):
 
 
 def test_single_functions_are_those_that_the_errors_are_means_of(curves):
-    every = analysis.function_errors(curves, functions=100, seed=1)
+    every = function_errors.function_errors(curves, functions=100, seed=1)
     assert dict(every.sizes) == {"algorithm": 4, "function": 20, "n": 40}
     assert {name: every[name].item() for name in CELL} == CELL
     own = curves.sel(CELL | {"seed": 1, "integrand": "within"})
@@ -83,7 +84,7 @@ def test_single_functions_are_those_that_the_errors_are_means_of(curves):
 
 def test_single_functions_of_a_sweep_without_the_papers_cell_are_of_its_first(curves):
     others = elsewhere(curves).isel(lengthscale=[0])
-    found = analysis.function_errors(others, functions=2)
+    found = function_errors.function_errors(others, functions=2)
     assert found["lengthscale"] == 1.0
 
 
@@ -91,7 +92,7 @@ def test_functions_end_with_the_points(curves):
     short = curves.copy(deep=True)
     short["points"].loc[{"algorithm": "sbq", "n": slice(31, None)}] = np.nan
     short["points"].loc[{"algorithm": "iid"}] = np.nan
-    found = analysis.function_errors(short, functions=2)
+    found = function_errors.function_errors(short, functions=2)
     finite = np.isfinite(found["error"]).sum("n").transpose("algorithm", "function").values
     assert finite.tolist() == [[0, 0], [40, 40], [40, 40], [30, 30]]
 
@@ -110,7 +111,7 @@ def test_ratios_to_the_published_curves(curves):
             spread = np.array([0.8, 1.0, 1.25]).reshape(3, *shape[1:])
             longer[name].loc[place] = spread * factor * value[at <= n].reshape(shape)
     longer["mmd"].loc[CELL | {"algorithm": "sbq", "n": [1, 7]}] *= 1.5  # n = 1 is not compared
-    found = analysis.against_published(longer)
+    found = paper.against_published(longer)
     np.testing.assert_allclose(found["ratio"].sel(quantity="within_model"), 1.2)
     np.testing.assert_allclose(
         found["rms_log_difference"].sel(quantity="within_model"), np.log(1.2)
@@ -128,14 +129,14 @@ def test_failed_seeds_do_not_count_against_the_published_curves(curves):
     marred = curves.copy(deep=True)
     marred["status"].loc[{"seed": 2}] = FAILED
     marred["mmd"].loc[{"seed": 2}] = 1e6
-    found = analysis.against_published(marred)
-    expected = analysis.against_published(curves.sel(seed=[0, 1]))
+    found = paper.against_published(marred)
+    expected = paper.against_published(curves.sel(seed=[0, 1]))
     xr.testing.assert_allclose(found, expected)
 
 
 def test_other_settings_have_no_published_curves(curves):
     with pytest.raises(ValueError, match="no cell of this sweep"):
-        analysis.against_published(elsewhere(curves))
+        paper.against_published(elsewhere(curves))
 
 
 # --- Figures
@@ -224,7 +225,7 @@ def test_missing_and_failed_trials_leave_gaps_and_no_claim(curves, draw):
     for name in gone.data_vars:
         if gone[name].dtype == float:
             gone[name] = gone[name].where(gone["status"] == 1)
-    more = [analysis.function_errors(gone)] if draw is error_bound else []
+    more = [function_errors.function_errors(gone)] if draw is error_bound else []
     figure = draw(gone, *more)
     figure.draw_without_rendering()
     if draw is error_bound:
@@ -236,7 +237,7 @@ def test_missing_and_failed_trials_leave_gaps_and_no_claim(curves, draw):
 
 def test_nothing_is_said_of_published_curves_elsewhere(curves):
     others = elsewhere(curves)
-    errors = analysis.function_errors(others, functions=1)
+    errors = function_errors.function_errors(others, functions=1)
     for figure in (
         within_model(others), out_of_model(others), weight_sum(others), error_bound(others, errors)
     ):  # fmt: skip

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from synthetic_sweep import PAPER, power_curves, sweep
 
-from bqlib import analysis
+from bqlib.analysis import fits
 from bqlib.figures import style
 from bqlib.figures.curves import curves
 from bqlib.figures.heatmap import heatmap
@@ -122,8 +122,8 @@ def test_one_target_gives_one_panel_of_algorithms(results):
 def test_what_is_no_rate_is_hatched_and_told_in_words():
     noise = np.exp(0.01 * np.random.default_rng(0).standard_normal((10, 100)))
     own = {"iid": noise / np.sqrt(N), "sbq": noise * np.exp(-np.sqrt(N))}
-    fits = analysis.rates(sweep(own, lengthscales=(0.5, 1.0), windows=((5, 100), (5, 300))))
-    figure = rate_map(fits)
+    found = fits.fit_rates(sweep(own, lengthscales=(0.5, 1.0), windows=((5, 100), (5, 300))))
+    figure = rate_map(found)
     axes = figure.axes[0]
     assert texts(axes)[:2] == ["0.50", "0.50"] and texts(axes)[2].endswith("exp")
     hatched = [patch.get_xy() for patch in axes.patches if patch.get_gid() == "hatched"]

@@ -2,7 +2,7 @@ import numpy as np
 import paper_sweep
 import pytest
 
-from bqlib import analysis
+from bqlib.analysis import cells, paper
 from bqlib.figures.bq_illustration import bq_illustration
 from bqlib.figures.samples import samples
 from bqlib.figures.slopes import slopes
@@ -29,9 +29,9 @@ def texts(figure):
 
 def test_the_papers_cell_is_found_by_its_settings(curves):
     cell = {"target": "chen2010_mixture", "kernel": "eq_density", "lengthscale": 0.5}
-    assert analysis.papers_cell(curves) == cell
-    assert analysis.papers_cell(curves.assign_coords(lengthscale=[0.6])) is None
-    prior_variance = analysis.embedding_of(curves, cell).prior_variance
+    assert paper.papers_cell(curves) == cell
+    assert paper.papers_cell(curves.assign_coords(lengthscale=[0.6])) is None
+    prior_variance = cells.embedding_of(curves, cell).prior_variance
     assert prior_variance == pytest.approx(0.0207787540403523, rel=1e-13)
 
 
@@ -44,32 +44,32 @@ def test_samples_are_the_first_of_each_and_sized_by_weight(curves):
     np.testing.assert_array_equal(herding.get_offsets(), first.sel(algorithm="herding")[:20])
     area = sbq.get_sizes()
     assert area[0] > area[-1] > 0 and len(herding.get_sizes()) == 1
-    sizes = analysis.matching_sizes(curves, analysis.papers_cell(curves))
+    sizes = paper.matching_sizes(curves, paper.papers_cell(curves))
     assert f"n = 8 in {(sizes == 8).sum()} of 5 seeds" in texts(figure)
     figure.draw_without_rendering()
 
 
 def test_the_size_that_matches_herding_is_the_first(curves):
-    cell = analysis.papers_cell(curves)
+    cell = paper.papers_cell(curves)
     mmd = curves.mmd.copy(deep=True)
     mmd.loc[{"algorithm": "herding", "n": 20}] = 0.1
     mmd.loc[{"algorithm": "sbq"}] = 0.2
     mmd.loc[{"algorithm": "sbq", "seed": [0, 1], "n": [7, 9]}] = 0.1
-    sizes = analysis.matching_sizes(curves.assign(mmd=mmd), cell)
+    sizes = paper.matching_sizes(curves.assign(mmd=mmd), cell)
     assert sizes.tolist() == [7, 7, 0, 0, 0]
 
 
 def test_histograms_hold_every_weight_and_say_their_sums(curves):
     figure = weight_histogram(curves)
-    cell = analysis.papers_cell(curves)
+    cell = paper.papers_cell(curves)
     for axes, algorithm in zip(figure.axes, ("sbq", "herding"), strict=True):
-        weights = analysis.bq_weights(curves, cell, algorithm, 100)
+        weights = paper.bq_weights(curves, cell, algorithm, 100)
         bars = np.array([patch.get_height() for patch in axes.patches if patch.get_gid() != "ours"])
         assert bars.sum() == 100
         assert weights.shape == (5, 100)
         assert f"sum {weights.sum(axis=1).mean():.3f}" in texts(figure)
     # The weights of the whole design are stored, so they can be compared where they are the same.
-    whole = analysis.bq_weights(curves, cell, "sbq", 120)
+    whole = paper.bq_weights(curves, cell, "sbq", 120)
     np.testing.assert_allclose(
         whole, curves.weights.sel(algorithm="sbq").squeeze().values, rtol=1e-9, atol=1e-15
     )

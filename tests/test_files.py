@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from bqlib.files import replacing, write_atomically
+from bqlib.results.files import replacing, write_atomically
 
 
 def test_a_file_is_written_whole_with_the_users_permissions(tmp_path):

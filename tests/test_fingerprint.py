@@ -3,8 +3,8 @@ import sys
 
 import pytest
 
-from bqlib import registry
-from bqlib.fingerprint import _read, _source, fingerprint
+from bqlib.sweep import registry
+from bqlib.sweep.fingerprint import _read, _source, fingerprint
 
 MODULES = {
     "__init__": """

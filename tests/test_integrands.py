@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from bqlib import Empirical, ExponentiatedQuadratic, GaussianMixture, Matern, Uniform, embed, mmd
 from bqlib.integrands import WITHIN_MODEL
 from bqlib.kernels import Brownian
-from bqlib.registry import PLACES, find
+from bqlib.sweep.registry import PLACES, find
 from bqlib.targets import Product
 
 MIXTURE = GaussianMixture(

@@ -10,21 +10,14 @@ import numpy as np
 import pytest
 import zarr
 
-from bqlib import store
-from bqlib.__main__ import main
-from bqlib.experiment import load, piece_name
-from bqlib.integrity import (
-    MANIFEST,
-    PROVENANCE,
-    all_failed,
-    check,
-    delete,
-    outdated,
-    timings_used,
-    write_manifest,
-)
-from bqlib.timings import timing_of
-from bqlib.trial import run
+from bqlib.access import opening
+from bqlib.cli.main import main
+from bqlib.results import pieces, store
+from bqlib.results.integrity import check, write_manifest
+from bqlib.results.layout import MANIFEST, PROVENANCE, piece_name, timing_name
+from bqlib.results.retry import delete, outdated
+from bqlib.results.used import all_failed, timings_used
+from bqlib.sweep.file import load
 
 SWEEP = """
 name: small
@@ -46,12 +39,12 @@ def write_pieces(experiment, results):
         spec = experiment.spec(cell)
         for block in experiment.blocks():
             name = piece_name(cell, block)
-            data = store.encode_piece(spec, block[:1], [run(spec, block[0])[0]])
+            data = pieces.encode_piece(spec, block[:1], [spec.run(block[0])[0]])
             record = {"digest": spec.digest, "sha256": sha256(data).hexdigest(), "seconds": {}}
             record["versions"] = {"numpy": f"2.{block[0]}"}  # as if it were updated in between
             for path, content in (
                 (results / "pieces" / name, data),
-                (results / "timings" / timing_of(name), json.dumps(record).encode()),
+                (results / "timings" / timing_name(name), json.dumps(record).encode()),
             ):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content)
@@ -65,7 +58,7 @@ def made(tmp_path_factory, request):
     experiment = load(folder / "sweep.yaml", request.config.rootpath / "config" / "targets")
     results = folder / "results" / "small"
     write_pieces(experiment, results)
-    store.gather(experiment, results / "pieces", results / "curves.zarr")
+    store.gather(experiment, results)
     (results / "figures").mkdir()
     (results / "figures" / "mmd.svg").write_text("<svg></svg>")
     (results / "report.html").write_text("<p>All is well.</p>")
@@ -225,8 +218,10 @@ def test_pieces_without_a_record_are_checked_by_what_they_say(results):
 def test_curves_that_have_lost_files_are_not_opened_as_nan(results, lost):
     place = next((results / "curves.zarr").glob(lost))
     shutil.rmtree(place) if place.is_dir() else place.unlink()
-    with pytest.raises(FileNotFoundError, match=rf"lost files: 1 of {lost.split('/')[0]}; to have"):
-        store.open_results(results)
+    with pytest.raises(
+        FileNotFoundError, match=rf"lost files: 1 of {lost.split('/')[0]}; to compute"
+    ):
+        opening.open_results(results)
 
 
 @pytest.mark.parametrize("recorded", [True, False], ids=["manifest", "without"])
@@ -274,7 +269,7 @@ def test_results_of_another_schema_are_told_and_kept(results, capsys):
 
 def test_what_is_deleted_is_made_anew(results):
     piece, other = files(results, "pieces/**/*.zip")[:2]
-    delete(results, ["timings/" + timing_of(piece.relative_to(results / "pieces"))])
+    delete(results, ["timings/" + timing_name(piece.relative_to(results / "pieces"))])
     gone = [piece, results / "curves.zarr" / "zarr.json", results / MANIFEST]
     assert not any(path.exists() for path in gone) and other.exists()
     assert (results / "report.html").exists()
@@ -287,7 +282,7 @@ def test_one_command_mends_a_truncated_piece(made, results, capsys):
     piece = files(results, "pieces/**/*.zip")[0]
     piece.write_bytes(piece.read_bytes()[:200])
     with pytest.raises(store.SchemaError) as caught:
-        store.gather(experiment, results / "pieces", results / "curves.zarr")
+        store.gather(experiment, results)
     command = f"bqlib retry --damaged {results}"
     assert str(piece) in str(caught.value) and command in str(caught.value)
     assert main(["check", str(results)]) == 1
@@ -295,7 +290,7 @@ def test_one_command_mends_a_truncated_piece(made, results, capsys):
     assert str(piece) in said and command in said
     assert main(command.split()[1:]) == 0 and not piece.exists()
     write_pieces(experiment, results)
-    store.gather(experiment, results / "pieces", results / "curves.zarr")
+    store.gather(experiment, results)
     write_manifest(results)
     assert main(["check", str(results)]) == 0
 
@@ -329,7 +324,7 @@ def test_seeds_of_another_block_are_named_and_not_gathered(made, results):
     path = str(first.relative_to(results))
     assert found(results) == {path: "holds seeds-1-1 of its cell"}
     with pytest.raises(store.SchemaError, match="holds seeds 1 to 1 of its cell"):
-        store.gather(made[0], results / "pieces", results / "curves.zarr")
+        store.gather(made[0], results)
 
 
 def test_a_piece_whose_bits_no_longer_unpack_is_named(results):
@@ -346,7 +341,7 @@ def test_a_renamed_chunk_is_a_lost_one(results):
     chunk = files(results, "curves.zarr/mmd/c*")[0]
     chunk.rename(chunk.with_name(f"{chunk.name} (conflicted copy)"))
     with pytest.raises(FileNotFoundError, match="lost files: 1 of mmd"):
-        store.open_results(results)
+        opening.open_results(results)
 
 
 def test_a_store_is_checked_by_the_manifest_beside_it(results):
@@ -369,7 +364,7 @@ def test_failures_and_seconds_of_pieces_that_are_not_used_do_not_count(results):
     piece = files(results, "pieces/**/*.zip")[0]
     longer = piece.with_name("seeds-0-1.zarr.zip")
     shutil.copy(piece, longer)
-    timing = results / "timings" / timing_of(str(longer.relative_to(results / "pieces")))
+    timing = results / "timings" / timing_name(str(longer.relative_to(results / "pieces")))
     timing.write_text('{"seconds": {"0": 1.0}, "failed": {"1": "no room"}}')
     assert all_failed(results) == []
     assert len(timings_used(results)) == 8
@@ -377,4 +372,4 @@ def test_failures_and_seconds_of_pieces_that_are_not_used_do_not_count(results):
 
 def test_a_manifest_that_is_gone_is_named(results):
     (results / MANIFEST).unlink()
-    assert found(results) == {MANIFEST: "is missing: run the sweep again to have it made anew"}
+    assert found(results) == {MANIFEST: "is missing: run the sweep again to write it"}

@@ -9,7 +9,7 @@ import xarray as xr
 import zarr
 
 import bqlib
-from bqlib.merge import MergeError
+from bqlib.results.merge import MergeError
 from bqlib.schema import FAILED, MISSING, OK, SchemaError, check_schema
 
 SWEEP = """

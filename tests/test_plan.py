@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from bqlib import plan
-from bqlib.__main__ import main
-from bqlib.experiment import load, piece_name
+from bqlib.cli.main import main
+from bqlib.results.layout import piece_name
+from bqlib.running import cost
+from bqlib.sweep.file import load
 
 QUICK = Path(__file__).parent.parent / "config" / "quick.yaml"
 
@@ -20,8 +21,8 @@ def cheap(monkeypatch):
         asked.append((n, pool))
         return 1e-9 * pool * n**2
 
-    monkeypatch.setattr(plan, "_seconds", seconds)
-    monkeypatch.setattr(plan, "_bytes", lambda spec, n, pool: 8 * pool * n)
+    monkeypatch.setattr(cost, "_seconds", seconds)
+    monkeypatch.setattr(cost, "_bytes", lambda spec, n, pool: 8 * pool * n)
     return asked
 
 
@@ -41,7 +42,7 @@ def test_trials_are_counted_and_finished_ones_tell_the_time(tmp_path, cheap):
     first, other = (cell for cell in experiment.cells() if cell.algorithm == "sbq")
     finish(tmp_path, first, (0, 0), {"0": 3.0}, {})
     finish(tmp_path, other, (1, 1), {"1": None}, {"1": "out of memory"})
-    rows = {row.algorithm: row for row in plan.plan(experiment, tmp_path)}
+    rows = {row.algorithm: row for row in cost.plan(experiment, tmp_path)}
     assert list(rows) == ["iid", "herding", "herding_bq", "sbq"]
     sbq, iid = rows["sbq"], rows["iid"]
     assert (sbq.done, sbq.failed, sbq.missing) == (2, 1, 2)
@@ -56,7 +57,7 @@ def test_what_another_sweep_made_is_missing(tmp_path, cheap):
     finish(tmp_path, cell, (0, 0), {"0": 3.0}, {})
     name = piece_name(cell, (0, 0)).replace(".zarr.zip", ".json")
     (tmp_path / "timings" / name).write_text('{"seconds": {"0": 3.0}, "digest": "of another"}')
-    assert all(row.done == 0 for row in plan.plan(experiment, tmp_path))
+    assert all(row.done == 0 for row in cost.plan(experiment, tmp_path))
 
 
 def test_a_finished_sweep_costs_nothing(tmp_path, cheap):
@@ -64,10 +65,10 @@ def test_a_finished_sweep_costs_nothing(tmp_path, cheap):
     for cell in experiment.cells():
         for first, last in experiment.blocks():
             finish(tmp_path, cell, (first, last), {str(first): 1.0}, {})
-    rows = plan.plan(experiment, tmp_path)
+    rows = cost.plan(experiment, tmp_path)
     assert not cheap and all(row.missing == 0 and row.cost is None for row in rows)
     assert (
-        plan.as_text(rows, workers=4).splitlines()[-1]
+        cost.as_text(rows, workers=4).splitlines()[-1]
         == "16 trials done, 0 of them failed; 0 missing"
     )
 
@@ -77,16 +78,16 @@ def test_powers_of_both_numbers_are_found(cheap, n, size):
     experiment = load(QUICK)
     spec = experiment.spec(experiment.cells()[0])
     spec = replace(spec, n=n, candidates=replace(spec.candidates, size=size))
-    cost = plan.estimate(spec)
-    assert cost.seconds == pytest.approx(1e-9 * size * n**2)
-    assert cost.bytes == pytest.approx(plan.PYTHON_BYTES + 8 * size * n)
+    found = cost.estimate(spec)
+    assert found.seconds == pytest.approx(1e-9 * size * n**2)
+    assert found.bytes == pytest.approx(cost.PYTHON_BYTES + 8 * size * n)
     assert all(1 <= small_n <= n and small_n <= pool <= size for small_n, pool in cheap)
 
 
 def test_a_long_trial_is_not_run_at_full_size(cheap):
     experiment = load(QUICK)
     spec = experiment.spec(experiment.cells()[0])
-    plan.estimate(replace(spec, n=4000, candidates=replace(spec.candidates, size=10**6)))
+    cost.estimate(replace(spec, n=4000, candidates=replace(spec.candidates, size=10**6)))
     assert max(cheap) == (250, 31250)  # 1/32 of each, and twice that
 
 
@@ -101,9 +102,9 @@ def test_the_command_says_what_is_left(tmp_path, monkeypatch, capsys):
 
 
 def test_times_are_those_of_the_workers(cheap, tmp_path):
-    rows = plan.plan(load(QUICK), tmp_path)
+    rows = cost.plan(load(QUICK), tmp_path)
     rows = [replace(row, cost=replace(row.cost, seconds=5400.0)) for row in rows]
-    said = plan.as_text(rows, workers=4).splitlines()
+    said = cost.as_text(rows, workers=4).splitlines()
     assert said[1].split()[-4:-1] == ["~5.4e+03", "6", "h"]
     assert said[-1].startswith("about 24 h of one core") and ": 6 h on 4 workers" in said[-1]
 

@@ -9,13 +9,15 @@ import pytest
 import xarray as xr
 from documented import DOCS, documented_files
 
-from bqlib import plugins, registry
-from bqlib.analysis import embedding_of
+from bqlib.analysis.cells import embedding_of
 from bqlib.embeddings import embedding
-from bqlib.experiment import SweepError, load
-from bqlib.plugins import PluginError
+from bqlib.running.errors import OtherCodeError
+from bqlib.running.worker import attempt, versions
 from bqlib.streams import stream
-from bqlib.worker import OtherCodeError, attempt, versions
+from bqlib.sweep import plugins, registry
+from bqlib.sweep.file import load
+from bqlib.sweep.plugins import PluginError
+from bqlib.sweep.words import SweepError
 
 RING = documented_files("plugins.md")["ring.py"]
 OTHERS = '''

@@ -6,8 +6,8 @@ from checkout import Checkout, jobs
 from documented import documented_files
 
 import bqlib
-from bqlib.analysis import embedding_of
-from bqlib.plugins import PluginError
+from bqlib.analysis.cells import embedding_of
+from bqlib.sweep.plugins import PluginError
 
 FILES = documented_files("plugins.md")
 WITH_PICKS = """algorithms:

@@ -1,6 +1,6 @@
 import pytest
 
-from bqlib import registry
+from bqlib.sweep import registry
 
 
 @pytest.mark.parametrize(
@@ -8,7 +8,7 @@ from bqlib import registry
 )
 def test_every_name_leads_to_something_callable(kind, name):
     found = registry.find(kind, name)
-    assert callable(found.run if kind == "study" else found)
+    assert callable(found.measure if kind == "study" else found)
 
 
 def test_algorithms_are_made_of_registered_parts():

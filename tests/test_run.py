@@ -9,10 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from bqlib import run
+from bqlib.running import client, errors, preflight, session
+from bqlib.running.jobs import cancel_jobs
+from bqlib.running.paths import SOCKET, Paths
 
 CONFIG = Path(__file__).parent.parent / "config"
 QUICK = CONFIG / "quick.yaml"
+
+
+def paths(folder):
+    """Of a run whose site file and results are in a folder."""
+    return Paths(QUICK, CONFIG / "targets", folder / "site.yaml", folder / "results")
 
 
 @pytest.fixture
@@ -21,54 +28,53 @@ def started(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "environ", dict(os.environ))
     site = tmp_path / "site.yaml"
     site.write_text("workers: 1")
-    session = run.start(QUICK, CONFIG / "targets", site, tmp_path / "results")
-    yield session
-    run.stop(session)
-    assert not Path(session.folder).exists()
+    made = session.start(paths(tmp_path))
+    yield made
+    session.stop(made)
+    assert not Path(made.folder).exists()
 
 
 def test_another_run_on_the_same_results_is_refused(started, tmp_path):
-    arguments = QUICK, CONFIG / "targets", tmp_path / "site.yaml", tmp_path / "results"
-    with pytest.raises(run.RunError, match=f"another run works on .*process {os.getpid()} on"):
-        run.start(*arguments)
-    assert run.stop(started) == ""
-    again = run.start(*arguments)
-    assert run.stop(again) == ""
+    with pytest.raises(errors.RunError, match=f"another run works on .*process {os.getpid()} on"):
+        session.start(paths(tmp_path))
+    assert session.stop(started) == ""
+    again = session.start(paths(tmp_path))
+    assert session.stop(again) == ""
 
 
 def test_results_are_in_use_until_the_process_of_a_killed_run_has_ended(started):
     started.lock.close()  # as where Snakemake is killed
-    with pytest.raises(run.RunError, match="another run works on"):
-        run.lock(started.results)
-    run.stop(started)
-    run.lock(started.results).close()
+    with pytest.raises(errors.RunError, match="another run works on"):
+        session.lock(started.results.folder)
+    session.stop(started)
+    session.lock(started.results.folder).close()
 
 
 def test_the_end_of_a_killed_run_is_waited_for(tmp_path):
     killed = f"""
 import subprocess
 from pathlib import Path
-from bqlib.run import lock
+from bqlib.running.session import lock
 held = lock(Path({str(tmp_path)!r}))
 subprocess.Popen(["sleep", "3"], pass_fds=[held.fileno()])
 """
     subprocess.run([sys.executable, "-c", killed], check=True)
-    with pytest.raises(run.RunError, match="another run works on"):
-        run.lock(tmp_path)
-    run.lock(tmp_path, patience=30).close()
+    with pytest.raises(errors.RunError, match="another run works on"):
+        session.lock(tmp_path)
+    session.lock(tmp_path, patience=30).close()
 
 
 def test_a_file_system_without_locks_is_told(tmp_path, monkeypatch):
     def refuse(file, operation):
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
-    monkeypatch.setattr(run.fcntl, "flock", refuse)
-    with pytest.raises(run.RunError, match=r"cannot be locked .*No locks available.* flock"):
-        run.lock(tmp_path)
+    monkeypatch.setattr(session.fcntl, "flock", refuse)
+    with pytest.raises(errors.RunError, match=r"cannot be locked .*No locks available.* flock"):
+        session.lock(tmp_path)
 
 
 def test_the_socket_is_private(started):
-    place = Path(os.environ[run.SOCKET])
+    place = Path(os.environ[SOCKET])
     assert place.stat().st_mode & 0o777 == 0o600
     assert place.parent.stat().st_mode & 0o777 == 0o700
 
@@ -84,26 +90,26 @@ def test_a_process_that_is_killed_tells_its_parent_and_waiting_jobs(started, mon
     finally:
         signal.signal(signal.SIGTERM, before)
     assert heard == [signal.SIGTERM]
-    with pytest.raises(run.RunEndedError):
-        run.fetch_piece({}, 0, 0, "", "piece", "timing")
-    assert run.stop(started) == "the run's process was killed (signal 9)"
+    with pytest.raises(errors.RunEndedError):
+        client.fetch_piece({}, 0, 0, "", "piece", "timing")
+    assert session.stop(started) == "the run's process was killed (signal 9)"
 
 
 def test_a_run_that_cannot_start_says_why(tmp_path):
     site = tmp_path / "site.yaml"
     site.write_text("system: slrum")
-    with pytest.raises(run.RunError, match=r"slrum.*allowed: slurm"):
-        run.start(QUICK, CONFIG / "targets", site, tmp_path / "results")
+    with pytest.raises(errors.RunError, match=r"slrum.*allowed: slurm"):
+        session.start(paths(tmp_path))
 
 
 def test_jobs_of_a_killed_process_are_cancelled(tmp_path):
     witness = tmp_path / "cancelled"
     (tmp_path / ".jobs").write_text(f"touch {witness}-1\nno-such-command 2\ntouch {witness}-3\n")
     (tmp_path / ".jobs").chmod(0o620)
-    run.cancel_jobs(tmp_path)
+    cancel_jobs(tmp_path)
     assert not list(tmp_path.glob("cancelled*"))  # others may have written it
     (tmp_path / ".jobs").chmod(0o600)
-    run.cancel_jobs(tmp_path)
+    cancel_jobs(tmp_path)
     assert sorted(path.name for path in tmp_path.glob("cancelled*")) == [
         "cancelled-1",
         "cancelled-3",
@@ -118,40 +124,39 @@ def test_a_run_cancels_what_one_before_has_left_in_the_queue(tmp_path, monkeypat
     journal.write_text(f"touch {tmp_path}/cancelled\n")
     site = tmp_path / "site.yaml"
     site.write_text("system: job")
-    session = run.start(QUICK, CONFIG / "targets", site, tmp_path / "results")
-    assert run.stop(session) == ""
+    assert session.stop(session.start(paths(tmp_path))) == ""
     assert (tmp_path / "cancelled").exists() and not journal.exists()
 
 
 def test_an_interrupted_run_is_told_as_one(started):
-    run.interrupt(started)
+    session.interrupt(started)
     assert started.process.wait(timeout=30) == 0
-    assert run.stop(started) == "interrupted"
+    assert session.stop(started) == "interrupted"
 
 
 def test_jobs_end_with_an_interrupted_run(started):
     job = subprocess.Popen(["sleep", "100"])
-    run.interrupt(started)
+    session.interrupt(started)
     assert job.wait(timeout=30) == -signal.SIGTERM
 
 
 def test_a_job_that_is_told_to_end_does_so_without_a_word(tmp_path, capsys):
     before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(SystemExit) as ended, run.logged(tmp_path / "log"):
+    with pytest.raises(SystemExit) as ended, client.logged(tmp_path / "log"):
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(5)
     assert ended.value.code == 128 + signal.SIGTERM
     assert signal.getsignal(signal.SIGTERM) == before
     assert capsys.readouterr().err == ""
-    with pytest.raises(SystemExit), run.logged(tmp_path / "log"):
+    with pytest.raises(SystemExit), client.logged(tmp_path / "log"):
         raise ValueError("wrong")
     assert capsys.readouterr().err == "[bqlib] ValueError: wrong\n"
 
 
 def test_a_full_disk_is_told_in_one_line(tmp_path, capsys, monkeypatch):
-    with pytest.raises(SystemExit), run.logged("/dev/full"):
+    with pytest.raises(SystemExit), client.logged("/dev/full"):
         print("a line of the log")
         raise OSError(errno.ENOSPC, "No space left on device")
     assert capsys.readouterr().err == "[bqlib] OSError: [Errno 28] No space left on device\n"
     monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10, 10, 0))
-    assert run.why_jobs_fail("results/mine") == "the disk that holds results/mine is full"
+    assert preflight.why_jobs_fail("results/mine") == "the disk that holds results/mine is full"

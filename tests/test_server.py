@@ -7,31 +7,31 @@ import numpy as np
 import pytest
 from distributed import Client, KilledWorker, LocalCluster
 
-from bqlib import server
-from bqlib.experiment import load
-from bqlib.run import RunError
-from bqlib.store import encode_piece
-from bqlib.worker import versions
+from bqlib.results.pieces import encode_piece
+from bqlib.running import kept, server
+from bqlib.running.errors import RunError
+from bqlib.running.worker import versions
+from bqlib.sweep.file import load
 
 QUICK = Path(__file__).parent.parent / "config" / "quick.yaml"
 
 
 def test_kept_trials_outlive_a_run_and_are_forgotten_in_time(tmp_path, monkeypatch):
-    kept = server.Kept(tmp_path / "kept")
-    assert kept.read("digest", 0) is None
-    kept.write("digest", 0, ({"mmd": np.arange(3.0)}, 1.5))
-    curves, seconds = server.Kept(tmp_path / "kept").read("digest", 0)
+    trials = kept.Kept(tmp_path / "kept")
+    assert trials.read("digest", 0) is None
+    trials.write("digest", 0, ({"mmd": np.arange(3.0)}, 1.5))
+    curves, seconds = kept.Kept(tmp_path / "kept").read("digest", 0)
     assert curves["mmd"].tolist() == [0, 1, 2] and seconds == 1.5
     (tmp_path / "kept" / "digest-1.pickle").write_bytes(b"\x80\x05")  # cut short
-    assert kept.read("digest", 1) is None
-    kept.folder.chmod(0o770)
-    assert kept.read("digest", 0) is None  # others may have written it
-    kept.folder.chmod(0o700)
-    monkeypatch.setattr(server, "KEPT_PIECES", 2)
+    assert trials.read("digest", 1) is None
+    trials.folder.chmod(0o770)
+    assert trials.read("digest", 0) is None  # others may have written it
+    trials.folder.chmod(0o700)
+    monkeypatch.setattr(kept, "KEPT_PIECES", 2)
     for digest in ("digest", "second", "third"):
-        assert kept.read("digest", 0) is not None
-        kept.delivered(digest, [0, 1])
-    assert kept.read("digest", 0) is None
+        assert trials.read("digest", 0) is not None
+        trials.delivered(digest, [0, 1])
+    assert trials.read("digest", 0) is None
 
 
 def serve(tmp_path, act):
@@ -39,8 +39,8 @@ def serve(tmp_path, act):
     quiet = {"dashboard_address": "127.0.0.1:0", "worker_dashboard_address": "127.0.0.1:0"}
 
     async def work():
-        progress = server.Progress(3)
-        state = server.Run(load(QUICK), progress, server.Kept(tmp_path / "kept"))
+        progress = kept.Progress(3)
+        state = server.Server(load(QUICK), progress, kept.Kept(tmp_path / "kept"))
         async with (
             LocalCluster(n_workers=1, processes=False, asynchronous=True, **quiet) as cluster,
             Client(cluster, asynchronous=True) as client,
@@ -97,12 +97,12 @@ def test_a_trial_is_blamed_for_a_dead_worker_only_if_it_dies_again_alone(tmp_pat
     request = {"cell": asdict(cell), "first": 0, "last": 2, "digest": spec.digest}
     _, timing = serve(tmp_path, lambda state: state.piece(**request))
     assert timing["seconds"] == {0: 0.25, 1: 0.25, 2: None}
-    assert timing["failed"][2].startswith("the worker died each of the 4 times")
+    assert timing["failed"][2].startswith("the worker died in each of 4 runs")
     assert sorted(tries.read_text()) == list("01122")
 
 
 def test_a_digest_of_other_code_is_refused(tmp_path):
     cell = {"target": "chen2010_mixture", "kernel": "eq_density", "lengthscale": 0.5}
     request = {"cell": cell | {"algorithm": "iid"}, "first": 0, "last": 0, "digest": "other"}
-    with pytest.raises(RunError, match="changed while the run went on"):
+    with pytest.raises(RunError, match="changed during the run"):
         serve(tmp_path, lambda state: state.piece(**request))

@@ -1,4 +1,5 @@
 import json
+import shutil
 import zipfile
 
 import numpy as np
@@ -7,8 +8,9 @@ import xarray as xr
 import zarr
 
 import bqlib
-from bqlib import store
-from bqlib.experiment import load, piece_name
+from bqlib.results import store
+from bqlib.results.layout import piece_name
+from bqlib.results.pieces import encode_piece
 from bqlib.schema import (
     ERROR_VARIABLES,
     FAILED,
@@ -20,7 +22,7 @@ from bqlib.schema import (
     SchemaError,
     check_schema,
 )
-from bqlib.trial import run
+from bqlib.sweep.file import load
 
 SWEEP = """
 name: small
@@ -51,10 +53,10 @@ def pieces(experiment, tmp_path):
     for cell in experiment.cells():
         spec = experiment.spec(cell)
         for first, last in experiment.blocks():
-            trials = [run(spec, seed)[0] for seed in range(first, last + 1)]
+            trials = [spec.run(seed)[0] for seed in range(first, last + 1)]
             path = tmp_path / "pieces" / piece_name(cell, (first, last))
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(store.encode_piece(spec, range(first, last + 1), trials))
+            path.write_bytes(encode_piece(spec, range(first, last + 1), trials))
     return tmp_path / "pieces"
 
 
@@ -64,15 +66,13 @@ def first_piece(pieces):
 
 def test_equal_trials_are_equal_bytes(experiment):
     spec = experiment.spec(experiment.cells()[0])
-    first, again = (
-        store.encode_piece(spec, [0, 1], [run(spec, s)[0] for s in (0, 1)]) for _ in "ab"
-    )
+    first, again = (encode_piece(spec, [0, 1], [spec.run(s)[0] for s in (0, 1)]) for _ in "ab")
     assert first == again
-    assert first != store.encode_piece(spec, [0, 2], [run(spec, s)[0] for s in (0, 2)])
+    assert first != encode_piece(spec, [0, 2], [spec.run(s)[0] for s in (0, 2)])
 
 
 def test_what_is_gathered_is_what_the_trials_gave(experiment, pieces, tmp_path):
-    store.gather(experiment, pieces, tmp_path / "curves.zarr")
+    store.gather(experiment, tmp_path)
     curves = bqlib.open_results(tmp_path)
     assert set(curves.data_vars) == set(VARIABLES)
     for cell in experiment.cells():
@@ -82,7 +82,7 @@ def test_what_is_gathered_is_what_the_trials_gave(experiment, pieces, tmp_path):
         }  # fmt: skip
         for seed in range(experiment.seeds):
             ours = curves.sel(place | {"seed": seed})
-            theirs, _ = run(experiment.spec(cell), seed)
+            theirs, _ = experiment.spec(cell).run(seed)
             for name in ("mmd", "weight_sum", "weights", "rank_reached"):
                 np.testing.assert_array_equal(ours[name], theirs[name])
             dim = theirs["points"].shape[1]
@@ -102,11 +102,11 @@ def test_errors_are_gathered_where_a_sweep_has_integrands(tmp_path, request):
     )
     experiment = load(tmp_path / "sweep.yaml", request.config.rootpath / "config" / "targets")
     cell = experiment.cells()[1]
-    trials = [run(experiment.spec(cell), seed)[0] for seed in (0, 1)]
+    trials = [experiment.spec(cell).run(seed)[0] for seed in (0, 1)]
     piece = tmp_path / "pieces" / piece_name(cell, (0, 1))
     piece.parent.mkdir(parents=True)
-    piece.write_bytes(store.encode_piece(experiment.spec(cell), [0, 1], trials))
-    store.gather(experiment, tmp_path / "pieces", tmp_path / "curves.zarr")
+    piece.write_bytes(encode_piece(experiment.spec(cell), [0, 1], trials))
+    store.gather(experiment, tmp_path)
     curves = bqlib.open_results(tmp_path)
     assert set(curves.data_vars) == {*VARIABLES, *ERROR_VARIABLES}
     assert curves.integrand.values.tolist() == ["within", "ridges"]
@@ -122,7 +122,7 @@ def test_errors_are_gathered_where_a_sweep_has_integrands(tmp_path, request):
 
 @pytest.mark.filterwarnings("error")
 def test_the_dataset_opens_without_us_and_says_what_it_is(experiment, pieces, tmp_path):
-    store.gather(experiment, pieces, tmp_path / "curves.zarr")
+    store.gather(experiment, tmp_path)
     curves = xr.open_zarr(tmp_path / "curves.zarr")
     for name, variable in curves.variables.items():
         assert variable.attrs["long_name"] and "units" in variable.attrs, name
@@ -139,9 +139,9 @@ def test_missing_and_failed_trials_are_told_apart(experiment, pieces, tmp_path):
     cell = experiment.cells()[0]
     spec = experiment.spec(cell)
     (pieces / piece_name(cell, (2, 2))).unlink()
-    mixed = store.encode_piece(spec, [0, 1], ["MemoryError: no room", run(spec, 1)[0]])
+    mixed = encode_piece(spec, [0, 1], ["MemoryError: no room", spec.run(1)[0]])
     (pieces / piece_name(cell, (0, 1))).write_bytes(mixed)
-    store.gather(experiment, pieces, tmp_path / "curves.zarr")
+    store.gather(experiment, tmp_path)
     curves = bqlib.open_results(tmp_path).isel(target=0, kernel=0, lengthscale=0, algorithm=0)
     assert curves.status.values.tolist() == [FAILED, OK, MISSING]
     assert curves.reason.values.tolist() == ["MemoryError: no room", "", ""]
@@ -149,16 +149,18 @@ def test_missing_and_failed_trials_are_told_apart(experiment, pieces, tmp_path):
 
 
 def test_small_chunks_gather_the_same(experiment, pieces, tmp_path, monkeypatch):
-    store.gather(experiment, pieces, tmp_path / "whole" / "curves.zarr")
+    for name in ("whole", "parts"):
+        shutil.copytree(pieces, tmp_path / name / "pieces")
+    store.gather(experiment, tmp_path / "whole")
     monkeypatch.setattr(store, "CHUNK_BYTES", 3 * 8 * 3 * 8 * 2)  # three cells to a chunk
-    store.gather(experiment, pieces, tmp_path / "parts" / "curves.zarr")
+    store.gather(experiment, tmp_path / "parts")
     whole, parts = (bqlib.open_results(tmp_path / name).load() for name in ("whole", "parts"))
     xr.testing.assert_identical(whole, parts)
     assert len(list((tmp_path / "parts" / "curves.zarr" / "mmd").iterdir())) > 3
 
 
 def test_a_flipped_bit_in_a_chunk_is_an_error(experiment, pieces, tmp_path):
-    store.gather(experiment, pieces, tmp_path / "curves.zarr")
+    store.gather(experiment, tmp_path)
     chunk = next((tmp_path / "curves.zarr" / "mmd").glob("c.*"))
     data = bytearray(chunk.read_bytes())
     data[len(data) // 2] ^= 1
@@ -202,11 +204,11 @@ def age(path):
 )
 def test_a_bad_piece_is_named_and_nothing_is_replaced(experiment, pieces, tmp_path, damage, said):
     path = tmp_path / "curves.zarr"
-    store.gather(experiment, pieces, path)
+    store.gather(experiment, tmp_path)
     before = (path / "zarr.json").read_bytes()
     damage(first_piece(pieces))
     with pytest.raises(SchemaError, match=said) as caught:
-        store.gather(experiment, pieces, path)
+        store.gather(experiment, tmp_path)
     assert str(first_piece(pieces)) in str(caught.value)
     assert (path / "zarr.json").read_bytes() == before
     assert sorted(p.name for p in tmp_path.iterdir() if "curves" in p.name) == ["curves.zarr"]
@@ -216,7 +218,7 @@ def test_results_that_are_not_there_or_not_ours_are_refused(experiment, pieces, 
     (tmp_path / "empty").mkdir()
     with pytest.raises(FileNotFoundError, match="after its sweep has run"):
         bqlib.open_results(tmp_path / "empty")
-    store.gather(experiment, pieces, tmp_path / "curves.zarr")
+    store.gather(experiment, tmp_path)
     group = zarr.open_group(tmp_path / "curves.zarr")
     group.attrs["schema_version"] = 99
     with pytest.raises(SchemaError, match="version 99"):
@@ -224,18 +226,18 @@ def test_results_that_are_not_there_or_not_ours_are_refused(experiment, pieces, 
 
 
 def test_a_path_that_is_no_experiment_is_told_what_it_is(experiment, pieces, tmp_path):
-    (tmp_path / "results" / "small").mkdir(parents=True)
-    store.gather(experiment, pieces, tmp_path / "results" / "small" / "curves.zarr")
+    shutil.copytree(pieces, tmp_path / "results" / "small" / "pieces")
+    store.gather(experiment, tmp_path / "results" / "small")
     store.write_dataset(
         xr.Dataset({"rate": ("window", [0.5])}), tmp_path / "results" / "small" / "rates.zarr"
     )
     for path, said in {
         "results": r"several experiments: small; name one of them, such as .*results/small",
-        "results/smal": r"nothing at .*/smal; did you mean \".*results/small\"",
-        "elsewhere/small": r"nothing at .*elsewhere/small$",
-        "results/small/rates.zarr": r"another dataset than the curves: open it with .*open_dataset",
+        "results/smal": r"smal: no such file or folder; did you mean \".*results/small\"",
+        "elsewhere/small": r"elsewhere/small: no such file or folder$",
+        "results/small/rates.zarr": r"a dataset, but not the curves: open it with .*open_dataset",
         "sweep.yaml": "is a file",
-        "": "there are pieces, but .* after its sweep has run to the end; run it again",
+        "": "its pieces are gathered at the end of the run; run the sweep again",
     }.items():
         with pytest.raises(FileNotFoundError, match=said):
             bqlib.open_results(tmp_path / path)
@@ -249,7 +251,7 @@ def test_a_path_that_is_no_experiment_is_told_what_it_is(experiment, pieces, tmp
 
 
 def test_opening_reads_no_curve(experiment, pieces, tmp_path):
-    store.gather(experiment, pieces, tmp_path / "curves.zarr")
+    store.gather(experiment, tmp_path)
     for name in VARIABLES:
         for chunk in (tmp_path / "curves.zarr" / name).glob("c.*"):
             chunk.write_bytes(b"not to be read")
@@ -262,7 +264,7 @@ def test_opening_reads_no_curve(experiment, pieces, tmp_path):
 def test_every_departure_from_the_schema_is_listed(experiment, pieces, tmp_path):
     from bqlib.schema import check_schema
 
-    store.gather(experiment, pieces, tmp_path / "curves.zarr")
+    store.gather(experiment, tmp_path)
     curves = bqlib.open_results(tmp_path)
     bad = curves.drop_vars("mmd").assign(status=curves.status.astype(float))
     bad = bad.assign(weight_sum=curves.weight_sum.isel(n=0))

@@ -13,19 +13,20 @@ from bqlib import (
     Product,
     Uniform,
     embed,
-    registry,
     sbq,
 )
 from bqlib.discrepancy import mmd2
-from bqlib.experiment import SweepError, load
 from bqlib.kernels import Brownian
+from bqlib.results.store import open_dataset, write_dataset
 from bqlib.schema import Variable
-from bqlib.store import open_dataset, write_dataset
 from bqlib.streams import stream
 from bqlib.studies import Study, cost, kernel_choice, refinement, submodularity
 from bqlib.studies.alternatives import STUDY as ALTERNATIVES
 from bqlib.studies.plans import PLANS, one_pool
 from bqlib.studies.study import pack, unpack
+from bqlib.sweep import registry
+from bqlib.sweep.file import load
+from bqlib.sweep.words import SweepError
 from bqlib.trial import trial
 from bqlib.weights import bq
 
@@ -51,7 +52,7 @@ def results():
         patch.setattr(kernel_choice, "FUNCTIONS", 50)
         patch.setattr(cost, "RUNS", 1)
         return {
-            name: (study, [study.run(MIXTURE, KERNEL, POOL, SIZES[name], s) for s in (0, 1)])
+            name: (study, [study.measure(MIXTURE, KERNEL, POOL, SIZES[name], s) for s in (0, 1)])
             for name, study in studies.items()
         }
 
@@ -77,7 +78,7 @@ def test_results_are_what_the_study_says_of_them(results, name):
 )
 def test_a_rerun_gives_the_same_bytes_and_another_seed_does_not(study, monkeypatch):
     monkeypatch.setattr(kernel_choice, "FUNCTIONS", 3)
-    first, again, other = (study.run(MIXTURE, KERNEL, POOL, 20, seed) for seed in (0, 0, 1))
+    first, again, other = (study.measure(MIXTURE, KERNEL, POOL, 20, seed) for seed in (0, 0, 1))
     assert all(again[key].tobytes() == first[key].tobytes() for key in first)
     assert any(first[key].tobytes() != other[key].tobytes() for key in first)
 
@@ -86,7 +87,7 @@ def test_a_study_runs_at_the_smallest_sizes(monkeypatch):
     monkeypatch.setattr(kernel_choice, "FUNCTIONS", 2)
     monkeypatch.setattr(cost, "RUNS", 1)
     for name in registry.PLACES["study"]:
-        registry.find("study", name).run(MIXTURE, KERNEL, Candidates(3), 2, 0)
+        registry.find("study", name).measure(MIXTURE, KERNEL, Candidates(3), 2, 0)
 
 
 def test_texts_are_stored_as_objects():

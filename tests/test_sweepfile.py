@@ -10,9 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from written_sweep import NORMAL, SWEEP, edited, loaded, problems_of
 
-from bqlib import registry
 from bqlib.candidates import Candidates
-from bqlib.experiment import SweepError, load
+from bqlib.sweep import registry
+from bqlib.sweep.file import load
+from bqlib.sweep.words import SweepError
 
 CONFIG = Path(__file__).parent.parent / "config"
 
@@ -45,7 +46,7 @@ def test_the_target_of_the_readme_loads(sweep_folder):
 
 
 def test_the_readme_names_every_key():
-    from bqlib.sweepfile import _Sweep
+    from bqlib.sweep.file import _Sweep
 
     rows = re.findall(r"^\| `(\w+)`", (CONFIG / "README.md").read_text(), flags=re.MULTILINE)
     assert set(rows) == set(_Sweep.model_fields)

@@ -2,10 +2,10 @@ import json
 
 import pytest
 
-from bqlib.__main__ import main
-from bqlib.integrity import all_failed
-from bqlib.run import lock
-from bqlib.timings import failed_trials, read_timing
+from bqlib.cli.main import main
+from bqlib.results.timings import failed_trials, read_timing
+from bqlib.results.used import all_failed
+from bqlib.running.session import lock
 
 GOOD, BAD = "mixture/eq/0.5/sbq/seeds-0-1.zarr.zip", "mixture/eq/0.5/sbq/seeds-2-3.zarr.zip"
 

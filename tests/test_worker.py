@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 from distributed import Client, LocalCluster
 
-from bqlib import worker
-from bqlib.experiment import load
-from bqlib.worker import OtherCodeError, attempt, versions
+from bqlib.running import worker
+from bqlib.running.errors import OtherCodeError
+from bqlib.running.worker import attempt, versions
+from bqlib.sweep.file import load
 
 QUICK = Path(__file__).parent.parent / "config" / "quick.yaml"
 

@@ -15,8 +15,8 @@ import pytest
 from checkout import Checkout, jobs, processes_of
 
 import bqlib
-from bqlib.integrity import check
-from bqlib.store import open_dataset
+from bqlib.results.integrity import check
+from bqlib.results.store import open_dataset
 
 
 @pytest.fixture

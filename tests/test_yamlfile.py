@@ -2,8 +2,8 @@
 
 import pytest
 
-from bqlib import yamlfile
-from bqlib.yamlfile import UnreadableError
+from bqlib.sweep import yamlfile
+from bqlib.sweep.yamlfile import UnreadableError
 
 
 @pytest.fixture

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from bqlib.experiment import SweepError, load
+from bqlib.sweep.file import load
+from bqlib.sweep.words import SweepError
 
 NORMAL = {
     "family": "gaussian_mixture",

@@ -7,7 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-from bqlib.analysis import embedding_of, integrands_of, papers_cell, worded
+from bqlib.analysis.cells import embedding_of, integrands_of
+from bqlib.analysis.fits import worded
+from bqlib.analysis.paper import papers_cell
 from bqlib.rates import mean_interval
 from bqlib.schema import OK
 
@@ -95,7 +97,7 @@ class Evidence:
     Attributes
     ----------
     curves, rates : xarray.Dataset
-        As :func:`bqlib.open_results` and :func:`bqlib.analysis.rates` give them.
+        As :func:`bqlib.open_results` and :func:`bqlib.analysis.fits.fit_rates` give them.
     studies : dict
         Name to dataset.
     """

@@ -3,7 +3,8 @@
 import numpy as np
 
 from bqlib import propositions, published
-from bqlib.analysis import SBQ, against_published, bq_weights, matching_sizes, worded
+from bqlib.analysis.fits import worded
+from bqlib.analysis.paper import SBQ, against_published, bq_weights, matching_sizes
 from bqlib.claims.evidence import checks_of, expectation, interval
 from bqlib.discrepancy import mmd, spectral_mmd2
 from bqlib.streams import stream

@@ -3,14 +3,8 @@
 import numpy as np
 
 from bqlib import published, rates
-from bqlib.analysis import (
-    HERDING,
-    SBQ,
-    against_published,
-    bq_weights,
-    matching_sizes,
-    worded,
-)
+from bqlib.analysis.fits import worded
+from bqlib.analysis.paper import HERDING, SBQ, against_published, bq_weights, matching_sizes
 from bqlib.claims.evidence import (
     CORRECTED,
     FAILS,

@@ -5,8 +5,8 @@ from itertools import product
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from bqlib.comparison import long_name, on_all_dims
 from bqlib.figures import panels, style
+from bqlib.schema import long_name, on_all_dims
 
 FALLING = ("mmd", "error", "error_quantile", "bound_ratio")  # drawn on a logarithmic scale
 MOST_COLUMNS = 4

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from bqlib import published
-from bqlib.analysis import is_the_papers
+from bqlib.analysis.paper import is_the_papers
 from bqlib.figures import panels, style
 from bqlib.rates import log_spaced
 from bqlib.schema import OK
@@ -26,7 +26,7 @@ def error_bound(dataset, errors):
     dataset : xarray.Dataset
         As :func:`bqlib.open_results` gives it.
     errors : xarray.Dataset
-        As :func:`bqlib.analysis.function_errors` computes it from `dataset`.
+        As :func:`bqlib.analysis.function_errors.function_errors` computes it from `dataset`.
 
     Returns
     -------

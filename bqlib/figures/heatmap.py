@@ -9,7 +9,7 @@ from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from bqlib import comparison
+from bqlib.analysis import maps
 from bqlib.figures import style
 from bqlib.figures.curves import named
 from bqlib.schema import SWEEP_DIMS
@@ -27,7 +27,7 @@ def heatmap(
     A cell without a number is white and says why: "missing" and "failed" trials, "ends early"
     where the curve of a seed ends before n, "not reached" where the median seed stays above the
     error. A hatched rate is the mean slope of a curve that is no power law, see
-    :func:`bqlib.comparison.map_of_rates`. No number stands for another.
+    :func:`bqlib.analysis.maps.map_of_rates`. No number stands for another.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def heatmap(
     n : int, optional
     error : float, optional
     seconds : xarray.DataArray, optional
-        As :func:`bqlib.comparison.trial_seconds` gives them.
+        As :func:`bqlib.analysis.seconds.trial_seconds` gives them.
     window : (int, int), optional
         Range of n that the rate is fitted on; by default the first window of the sweep.
     quantity : str
@@ -65,20 +65,20 @@ def heatmap(
     if absent:
         raise ValueError(f"a heat map of {kind} needs {' and '.join(absent)}")
     if kind == "rate":
-        from bqlib.analysis import rates
+        from bqlib.analysis.fits import fit_rates
 
-        fits = rates(dataset, windows=None if window is None else [window])
-        return draw(comparison.map_of_rates(fits), x, y)
+        fits = fit_rates(dataset, windows=None if window is None else [window])
+        return draw(maps.map_of_rates(fits), x, y)
     if kind == "error":
-        return draw(comparison.map_of_error(dataset, n, quantity), x, y, logarithmic=True)
+        return draw(maps.map_of_error(dataset, n, quantity), x, y, logarithmic=True)
     if kind == "points":
-        return draw(comparison.map_of_points(dataset, error, quantity), x, y, logarithmic=True)
-    found = comparison.map_of_seconds(dataset, error, seconds, quantity)
+        return draw(maps.map_of_points(dataset, error, quantity), x, y, logarithmic=True)
+    found = maps.map_of_seconds(dataset, error, seconds, quantity)
     return draw(found, x, y, logarithmic=True)
 
 
 def draw(found, x="lengthscale", y=None, *, logarithmic=False):
-    """Draw a map of :mod:`bqlib.comparison`, with a panel for each label of its other dimensions.
+    """Draw a map of :mod:`bqlib.analysis.maps`: a panel for each label of its other dimensions.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Rates of convergence over length-scales, and over targets or algorithms."""
 
-from bqlib.comparison import map_of_rates
+from bqlib.analysis.maps import map_of_rates
 from bqlib.figures import heatmap
 
 
@@ -13,7 +13,7 @@ def rate_map(rates):
     Parameters
     ----------
     rates : xarray.Dataset
-        As :func:`bqlib.analysis.rates` gives it.
+        As :func:`bqlib.analysis.fits.fit_rates` gives it.
 
     Returns
     -------

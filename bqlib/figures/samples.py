@@ -4,7 +4,8 @@ import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from bqlib.analysis import HERDING, SBQ, embedding_of, matching_sizes, papers_cell
+from bqlib.analysis.cells import embedding_of
+from bqlib.analysis.paper import HERDING, SBQ, matching_sizes, papers_cell
 from bqlib.figures import style
 from bqlib.weights import bq
 

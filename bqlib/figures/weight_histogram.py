@@ -5,7 +5,7 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from bqlib import published
-from bqlib.analysis import bq_weights, papers_cell
+from bqlib.analysis.paper import bq_weights, papers_cell
 from bqlib.figures import style
 
 SIZE = 100  # points that the paper weighs

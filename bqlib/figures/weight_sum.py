@@ -7,7 +7,7 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from bqlib import published
-from bqlib.analysis import is_the_papers
+from bqlib.analysis.paper import is_the_papers
 from bqlib.figures import panels, style
 
 

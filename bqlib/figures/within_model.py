@@ -3,7 +3,8 @@
 from matplotlib import rc_context
 
 from bqlib import published
-from bqlib.analysis import integrands_of, is_the_papers
+from bqlib.analysis.cells import integrands_of
+from bqlib.analysis.paper import is_the_papers
 from bqlib.figures import panels, style
 
 

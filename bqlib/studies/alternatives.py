@@ -34,7 +34,7 @@ def alternatives(target, kernel, candidates, n, seed):
 
 
 STUDY = Study(
-    run=alternatives,
+    measure=alternatives,
     seeds=5,
     variables={"mmd": Variable(("plan", "n"), "MMD to the target")},
     coordinates={

@@ -94,7 +94,7 @@ def peak_bytes(function, *arguments):
 
 
 STUDY = Study(
-    run=cost,
+    measure=cost,
     seeds=5,
     variables={
         "seconds": Variable(("plan", "n"), "CPU time of one thread, whole pool", "s"),

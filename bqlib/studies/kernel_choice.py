@@ -108,7 +108,7 @@ def _recipes(at, truth, points, rng):
 
 _AT = "factor on the length-scale at which the "
 STUDY = Study(
-    run=kernel_choice,
+    measure=kernel_choice,
     seeds=5,
     variables={
         "mmd": Variable(("select", "weigh", "evaluate"), "MMD to the target of 100 points of SBQ"),

@@ -48,7 +48,7 @@ def refinement(target, kernel, candidates, n, seed):
 
 
 STUDY = Study(
-    run=refinement,
+    measure=refinement,
     seeds=5,
     variables={
         "mmd": Variable(("plan", "n"), "MMD to the target, BQ weights"),

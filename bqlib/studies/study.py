@@ -14,7 +14,7 @@ class Study:
 
     Attributes
     ----------
-    run : callable
+    measure : callable
         (target, kernel, candidates, n, seed) to a dict of arrays: each of `variables`, and each of
         `coordinates`, which must not depend on the seed.
     seeds : int
@@ -27,14 +27,14 @@ class Study:
         (target, kernel); raises a TypeError or ValueError where the study cannot run on them.
     """
 
-    run: Callable
+    measure: Callable
     seeds: int
     variables: dict
     coordinates: dict
     check: Callable = lambda target, kernel: None
 
     def dataset(self, results, attributes):
-        """The dataset (xarray) of the results of seeds 0, 1, 2, ..., each as `run` gave it."""
+        """The dataset (xarray) of the results of seeds 0, 1, 2, ..., each as `measure` gave it."""
         import xarray as xr
 
         coords = {

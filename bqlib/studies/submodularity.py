@@ -170,7 +170,7 @@ def _sets(size, count):
 
 
 STUDY = Study(
-    run=submodularity,
+    measure=submodularity,
     seeds=20,
     variables={
         "greedy": Variable(("picks",), "V0 - MMD^2 of the greedy set, over V0"),

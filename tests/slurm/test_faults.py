@@ -154,7 +154,7 @@ def test_a_full_scratch_disk(sweep, expected, slurm, tmp_path):
 
 def run_process(sweep):
     for pid in processes_of(sweep.folder):
-        if b"bqlib.server" in Path(f"/proc/{pid}/cmdline").read_bytes():
+        if b"bqlib.running.server" in Path(f"/proc/{pid}/cmdline").read_bytes():
             return pid
     raise AssertionError("no process of the run")
 

@@ -7,11 +7,11 @@ rule claims:
         rates=rules.rates.output,
         studies=expand(rules.study.output, study=EXPERIMENT.studies),
     output:
-        f"{RESULTS}/claims.json",
+        AT.claims,
     log:
-        f"{RESULTS}/logs/claims.log",
+        AT.log("claims"),
     benchmark:
-        f"{RESULTS}/benchmarks/claims.tsv"
+        AT.benchmark("claims")
     params:
         studies=EXPERIMENT.studies,
         code=code_of("bqlib.claims:evaluate", "bqlib.claims:as_json", "bqlib.claims:table_1"),

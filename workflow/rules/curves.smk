@@ -5,17 +5,17 @@ rule gather:
     input:
         all_pieces,
     output:
-        f"{RESULTS}/curves.zarr/zarr.json",
+        head(AT.curves),
     log:
-        f"{RESULTS}/logs/gather.log",
+        AT.log("gather"),
     benchmark:
-        f"{RESULTS}/benchmarks/gather.tsv"
+        AT.benchmark("gather")
     params:
-        sweep=SWEEP,
-        shelf=SHELF,
+        sweep=RUN.paths.sweep,
+        shelf=RUN.paths.shelf,
         # What is stored of the sweep beside the pieces, such as its title.
         config=EXPERIMENT.canonical(),
-        code=code_of("bqlib.store:gather"),
+        code=code_of("bqlib.results.store:gather"),
     script:
         "../scripts/gather.py"
 
@@ -24,13 +24,13 @@ rule rates:
     input:
         rules.gather.output,
     output:
-        f"{RESULTS}/rates.zarr/zarr.json",
+        head(AT.rates),
     log:
-        f"{RESULTS}/logs/rates.log",
+        AT.log("rates"),
     benchmark:
-        f"{RESULTS}/benchmarks/rates.tsv"
+        AT.benchmark("rates")
     params:
-        code=code_of("bqlib.analysis:rates"),
+        code=code_of("bqlib.analysis.fits:fit_rates"),
     script:
         "../scripts/rates.py"
 
@@ -39,12 +39,12 @@ rule function_errors:
     input:
         rules.gather.output,
     output:
-        f"{RESULTS}/function_errors.zarr/zarr.json",
+        head(AT.function_errors),
     log:
-        f"{RESULTS}/logs/function_errors.log",
+        AT.log("function_errors"),
     benchmark:
-        f"{RESULTS}/benchmarks/function_errors.tsv"
+        AT.benchmark("function_errors")
     params:
-        code=code_of("bqlib.analysis:function_errors"),
+        code=code_of("bqlib.analysis.function_errors:function_errors"),
     script:
         "../scripts/function_errors.py"

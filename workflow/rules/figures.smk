@@ -4,15 +4,15 @@
 rule figures:
     input:
         expand(
-            f"{RESULTS}/{{dataset}}.zarr/zarr.json",
+            head(AT.store("{dataset}")),
             dataset=sorted({dataset for datasets in FIGURES.values() for dataset in datasets}),
         ),
     output:
-        expand(f"{RESULTS}/figures/{{figure}}.{{suffix}}", figure=FIGURES, suffix=["svg", "png"]),
+        expand(AT.figure("{figure}", "{suffix}"), figure=FIGURES, suffix=["svg", "png"]),
     log:
-        f"{RESULTS}/logs/figures.log",
+        AT.log("figures"),
     benchmark:
-        f"{RESULTS}/benchmarks/figures.tsv"
+        AT.benchmark("figures")
     threads: 2
     params:
         figures=FIGURES,

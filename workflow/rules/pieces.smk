@@ -7,12 +7,12 @@ CELL = "{target}/{kernel}/{lengthscale}/{algorithm}/seeds-{first}-{last}"
 
 rule piece:
     output:
-        piece=f"{RESULTS}/pieces/{CELL}.zarr.zip",
-        timing=f"{RESULTS}/timings/{CELL}.json",
+        piece=AT.piece(f"{CELL}.zarr.zip"),
+        timing=AT.timing(f"{CELL}.zarr.zip"),
     log:
-        f"{RESULTS}/logs/pieces/{CELL}.log",
+        AT.log(f"pieces/{CELL}"),
     benchmark:
-        f"{RESULTS}/benchmarks/pieces/{CELL}.tsv"
+        AT.benchmark(f"pieces/{CELL}")
     params:
         # Changes with the numbers and the code that this cell depends on, and reruns it then.
         digest=digest_of,

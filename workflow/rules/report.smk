@@ -8,11 +8,11 @@ rule report:
         figures=rules.figures.output,
         claims=rules.claims.output if OF_THE_PAPER else [],
     output:
-        f"{RESULTS}/report.html",
+        AT.report,
     log:
-        f"{RESULTS}/logs/report.log",
+        AT.log("report"),
     benchmark:
-        f"{RESULTS}/benchmarks/report.tsv"
+        AT.benchmark("report")
     params:
         figures=FIGURES,
         code=code_of("bqlib.report:write_report"),
@@ -25,11 +25,11 @@ rule manifest:
         rules.report.output,
         expand(rules.study.output, study=EXPERIMENT.studies),
     output:
-        f"{RESULTS}/manifest-sha256.txt",
-        f"{RESULTS}/provenance.json",
+        AT.manifest,
+        AT.provenance,
     log:
-        f"{RESULTS}/logs/manifest.log",
+        AT.log("manifest"),
     benchmark:
-        f"{RESULTS}/benchmarks/manifest.tsv"
+        AT.benchmark("manifest")
     script:
         "../scripts/manifest.py"

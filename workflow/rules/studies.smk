@@ -3,11 +3,11 @@
 
 rule study:
     output:
-        f"{RESULTS}/studies/{{study}}.zarr/zarr.json",
+        head(AT.study("{study}")),
     log:
-        f"{RESULTS}/logs/studies/{{study}}.log",
+        AT.log("studies/{study}"),
     benchmark:
-        f"{RESULTS}/benchmarks/studies/{{study}}.tsv"
+        AT.benchmark("studies/{study}")
     priority: 1  # they take longer than pieces
     params:
         digest=lambda wildcards: EXPERIMENT.study(wildcards.study).digest,

@@ -6,17 +6,17 @@ if __name__ == "__main__":
     from threadpoolctl import threadpool_limits
 
     from bqlib.claims import Evidence, as_json, evaluate, table_1
-    from bqlib.files import write_atomically
-    from bqlib.run import logged
-    from bqlib.store import open_dataset
+    from bqlib.results.files import write_atomically
+    from bqlib.results.layout import Layout
+    from bqlib.results.store import open_dataset
+    from bqlib.running.client import logged
 
-    results = Path(snakemake.output[0]).parent
+    at = Layout(Path(snakemake.output[0]).parent)
     with logged(snakemake.log[0]), threadpool_limits(1):
-        curves, rates = (open_dataset(results / f"{name}.zarr") for name in ("curves", "rates"))
+        curves, rates = open_dataset(at.curves), open_dataset(at.rates).compute()
         studies = {
-            name: open_dataset(results / "studies" / f"{name}.zarr").compute()
-            for name in snakemake.params.studies
+            name: open_dataset(at.study(name)).compute() for name in snakemake.params.studies
         }
-        evidence = Evidence(curves, rates.compute(), studies)
+        evidence = Evidence(curves, rates, studies)
         text = as_json(*evaluate(evidence), table_1(evidence))
         write_atomically(snakemake.output[0], text.encode())

@@ -7,17 +7,16 @@ if __name__ == "__main__":
     from pathlib import Path
 
     from bqlib.figures import save
-    from bqlib.run import logged
-    from bqlib.store import open_dataset
+    from bqlib.results.layout import Layout
+    from bqlib.results.store import open_dataset
+    from bqlib.running.client import logged
 
-    results = Path(snakemake.output[0]).parent.parent
+    at = Layout(Path(snakemake.output[0]).parent.parent)
 
     def draw(name):
-        datasets = [
-            open_dataset(results / f"{made}.zarr") for made in snakemake.params.figures[name]
-        ]
+        datasets = [open_dataset(at.store(made)) for made in snakemake.params.figures[name]]
         figure = functions[name](*datasets)
-        save(figure, [results / "figures" / f"{name}.{suffix}" for suffix in ("svg", "png")])
+        save(figure, [at.figure(name, suffix) for suffix in ("svg", "png")])
 
     with logged(snakemake.log[0]):
         # Loading the libraries takes longer than drawing: they are loaded once, before the fork.

@@ -3,10 +3,10 @@
 if __name__ == "__main__":
     from pathlib import Path
 
-    from bqlib.analysis import function_errors
-    from bqlib.run import logged
-    from bqlib.store import open_results, write_dataset
+    from bqlib.analysis.function_errors import function_errors
+    from bqlib.results.store import open_dataset, write_dataset
+    from bqlib.running.client import logged
 
     with logged(snakemake.log[0]):
-        curves = open_results(Path(snakemake.input[0]).parent)
+        curves = open_dataset(Path(snakemake.input[0]).parent)
         write_dataset(function_errors(curves), Path(snakemake.output[0]).parent)

@@ -3,11 +3,11 @@
 if __name__ == "__main__":
     from pathlib import Path
 
-    from bqlib.experiment import load
-    from bqlib.run import logged
-    from bqlib.store import gather
+    from bqlib.results.layout import results_of
+    from bqlib.results.store import gather
+    from bqlib.running.client import logged
+    from bqlib.sweep.file import load
 
-    store = Path(snakemake.output[0]).parent
     with logged(snakemake.log[0]):
         experiment = load(snakemake.params.sweep, snakemake.params.shelf)
-        gather(experiment, store.parent / "pieces", store)
+        gather(experiment, results_of(Path(snakemake.output[0]).parent))

@@ -3,8 +3,8 @@
 if __name__ == "__main__":
     from pathlib import Path
 
-    from bqlib.integrity import write_manifest
-    from bqlib.run import logged
+    from bqlib.results.integrity import write_manifest
+    from bqlib.running.client import logged
 
     with logged(snakemake.log[0]):
         write_manifest(Path(snakemake.output[0]).parent)

@@ -1,7 +1,7 @@
 """Have the run's process compute a piece, and write it. Imports nothing heavy: it only waits."""
 
 if __name__ == "__main__":
-    from bqlib.run import fetch_piece, logged
+    from bqlib.running.client import fetch_piece, logged
 
     wildcards = snakemake.wildcards
     cell = {

@@ -3,10 +3,10 @@
 if __name__ == "__main__":
     from pathlib import Path
 
-    from bqlib.analysis import rates
-    from bqlib.run import logged
-    from bqlib.store import open_results, write_dataset
+    from bqlib.analysis.fits import fit_rates
+    from bqlib.results.store import open_dataset, write_dataset
+    from bqlib.running.client import logged
 
     with logged(snakemake.log[0]):
-        curves = open_results(Path(snakemake.input[0]).parent)
-        write_dataset(rates(curves), Path(snakemake.output[0]).parent)
+        curves = open_dataset(Path(snakemake.input[0]).parent)
+        write_dataset(fit_rates(curves), Path(snakemake.output[0]).parent)

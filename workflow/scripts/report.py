@@ -4,7 +4,7 @@ if __name__ == "__main__":
     from pathlib import Path
 
     from bqlib.report import write_report
-    from bqlib.run import logged
+    from bqlib.running.client import logged
 
     with logged(snakemake.log[0]):
         write_report(Path(snakemake.output[0]).parent, snakemake.params.figures)

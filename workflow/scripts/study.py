@@ -3,9 +3,9 @@
 if __name__ == "__main__":
     from pathlib import Path
 
-    from bqlib import registry
-    from bqlib.run import fetch_study, logged
-    from bqlib.store import write_dataset
+    from bqlib.results.store import write_dataset
+    from bqlib.running.client import fetch_study, logged
+    from bqlib.sweep import registry
 
     name = snakemake.wildcards.study
     with logged(snakemake.log[0]):

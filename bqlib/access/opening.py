@@ -1,0 +1,54 @@
+"""Open results: one experiment, or several as one dataset."""
+
+import os
+from pathlib import Path
+
+import bqlib.access.accessor  # noqa: F401, as it registers .bq
+from bqlib.results.merge import merge
+from bqlib.results.store import find_curves, open_curves
+
+
+def open_results(paths):
+    """Open the curves of one experiment, or of several as one dataset.
+
+    Parameters
+    ----------
+    paths : path-like, or sequence of path-like
+        An experiment's folder of results, or the ``curves.zarr`` in it. Several are joined on the
+        grid of all their labels, see :func:`bqlib.results.merge.merge`: what none of them has is
+        NaN, with status 0.
+
+    Returns
+    -------
+    xarray.Dataset
+        Loaded lazily. Dimensions are target, kernel, lengthscale, algorithm, seed and n, and dim
+        for points; with integrands also integrand and quantile. Each variable says what it holds
+        in its ``long_name``. Its ``.bq`` has rates, comparisons and figures, see
+        :class:`bqlib.access.accessor.Results`.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there are no curves at a path, or files of them are missing.
+    SchemaError
+        If results were written by another schema version, or depart from the schema.
+    bqlib.results.merge.MergeError
+        If experiments contradict each other; all conflicts are named.
+
+    Notes
+    -----
+    Reads labels and attributes, and no curve unless two experiments have the same trials.
+    """
+    paths = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    stores, problems = [], []
+    for path in map(Path, paths):
+        try:
+            stores.append(find_curves(path))
+        except FileNotFoundError as error:
+            problems.append(str(error))
+    if problems or not paths:
+        raise FileNotFoundError("\n".join(problems) or "no path is given")
+    datasets = [open_curves(store) for store in stores]
+    if len(datasets) == 1:
+        return datasets[0]
+    return merge(datasets, [str(path) for path in paths])

@@ -1,0 +1,112 @@
+"""How algorithms compare: n for an error, n of one algorithm for n of another."""
+
+import numpy as np
+import xarray as xr
+
+from bqlib import rates as numerics
+from bqlib.analysis.cells import attrs
+from bqlib.schema import OK, on_all_dims
+
+
+def crossover(dataset, one, other, quantity="mmd"):
+    """How many points of one algorithm are as good as n points of another.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        As :func:`bqlib.open_results` gives it, or a selection of it.
+    one, other : str
+        Algorithms.
+    quantity : str
+        A variable that falls with n, such as ``"mmd"`` or ``"error"``.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``per_seed`` over the sweep without its algorithm, `seed` and `n`: the first number of
+        points at which `one` is at or below the value that `other` has at n, in the same seed.
+        It is infinite where `one` does not get there, and NaN where a trial has failed, is missing
+        or ends before n. ``points_needed`` is its median over seeds, ``points_needed_low`` and
+        ``points_needed_high`` the ends of the 95 % interval of :func:`bqlib.rates.median_interval`;
+        ``reached`` is the share of seeds in which `one` gets there.
+
+    Raises
+    ------
+    ValueError
+        If the dataset has no such algorithm or variable.
+
+    Notes
+    -----
+    O(n log n) for each seed of a cell.
+    """
+    dataset = on_all_dims(dataset, (quantity, "status"))
+    absent = [a for a in (one, other) if a not in dataset["algorithm"].values]
+    if absent:
+        raise ValueError(
+            f"no algorithm {', '.join(absent)}; there are "
+            f"{', '.join(dataset['algorithm'].values.tolist())}"
+        )
+    ours, theirs = (dataset.sel(algorithm=name, drop=True) for name in (one, other))
+    both = (ours["status"] == OK) & (theirs["status"] == OK)
+    levels = theirs[quantity].where(theirs["status"] == OK).rename(n="level")
+    needed = _first_n(ours[quantity], levels).rename(level="n").where(both)
+    median, low, high = xr.apply_ufunc(
+        lambda values: numerics.median_interval(np.moveaxis(values, -1, 0)),
+        needed,
+        input_core_dims=[["seed"]],
+        output_core_dims=[[], [], []],
+    )
+    said = f"points of {one} as good as n of {other}"
+    found = {
+        "per_seed": (needed, said),
+        "points_needed": (median, f"{said}, median over seeds"),
+        "points_needed_low": (low, f"{said}, lower end of the 95 % interval of the median"),
+        "points_needed_high": (high, f"{said}, upper end of the 95 % interval of the median"),
+        "reached": (
+            np.isfinite(needed).where(needed.notnull()).mean("seed"),
+            f"share of seeds in which {one} gets there",
+        ),
+    }
+    return xr.Dataset(
+        {name: values.assign_attrs(attrs(words)) for name, (values, words) in found.items()},
+        attrs={"title": f"{one} beside {other}", "one": one, "other": other, "of": quantity},
+    )
+
+
+def points_needed(dataset, error, quantity="mmd"):
+    """The first n at which each trial is at or below an error.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        As :func:`bqlib.open_results` gives it, or a selection of it.
+    error : float
+    quantity : str
+
+    Returns
+    -------
+    xarray.DataArray
+        Over the sweep and `seed`: infinite where the trial does not get there, and NaN where it
+        has failed or is missing.
+
+    Raises
+    ------
+    ValueError
+        If the error is not above zero.
+    """
+    dataset = on_all_dims(dataset, (quantity, "status"))
+    if not error > 0:
+        raise ValueError(f"error is {error}; it must be above zero")
+    level = xr.DataArray([float(error)], dims="level")
+    needed = _first_n(dataset[quantity], level).isel(level=0).where(dataset["status"] == OK)
+    return needed.rename("points_needed").assign_attrs(attrs(f"points for {quantity} <= {error:g}"))
+
+
+def _first_n(curves, levels):
+    return xr.apply_ufunc(
+        numerics.first_n_within,
+        curves,
+        levels,
+        input_core_dims=[["n"], ["level"]],
+        output_core_dims=[["level"]],
+    )

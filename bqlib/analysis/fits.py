@@ -1,0 +1,250 @@
+"""Rates of convergence: fits over seeds for every cell and window of n."""
+
+import json
+from itertools import product
+
+import numpy as np
+import xarray as xr
+
+from bqlib import rates as numerics
+from bqlib.analysis.cells import attrs
+from bqlib.checks import checked_number
+from bqlib.schema import COORDINATES, FAILED, MISSING, OK, SWEEP_DIMS, on_all_dims
+
+LEVEL = 0.05  # of the test for faster than 1/n
+OCTAVES = ("first", "last")
+_LEFT_OUT = ((MISSING, "missing"), (FAILED, "failed"))
+
+
+def fit_rates(dataset, windows=None):
+    """Fit rates of convergence to the MMD curves of a sweep.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        As :func:`bqlib.open_results` gives it, or a selection of it.
+    windows : sequence of (int, int), optional
+        Ranges of n to fit on, both ends included. By default the `rate_windows` of the sweep,
+        which were fixed before it ran.
+
+    Returns
+    -------
+    xarray.Dataset
+        Over the dimensions of the sweep, `window`, and some of:
+
+        - `model`: ``rate`` with its interval, and ``wins``, the share of seeds in which the model
+          fits best by AICc. ``verdict`` is the model that wins in 95 % of the seeds, or
+          "undecided". ``exponent`` and ``floor`` belong to one model each.
+        - `octave`: the last two doublings of n in the window. ``local_slope`` is
+          log2(e_n / e_2n), ``faster_p`` its Holm-adjusted one-sided p-value against 1, and
+          ``faster`` is "yes" where both are at most 0.05, "not shown" where they are not, and
+          "untested" for fewer than 5 seeds or a window shorter than two octaves.
+
+        Intervals are 95 %, by a bootstrap over seeds. Where something is NaN or seeds are left
+        out, ``reason`` says why.
+
+    Raises
+    ------
+    ValueError
+        If a window is not a rising pair of integers.
+
+    Notes
+    -----
+    A window that the curve of some seed does not fill gets no fit: the seeds that do fill it are
+    not a fair sample. Seeds that are missing or failed are left out, and said. A window of n
+    speaks of that window only; no finite one proves a rate.
+    """
+    windows = _checked(json.loads(dataset.attrs["config"])["rate_windows"], windows)
+    dataset = on_all_dims(dataset, ("mmd", "status"))
+    mmd = dataset["mmd"].transpose(*SWEEP_DIMS, "seed", "n").values
+    status = dataset["status"].transpose(*SWEEP_DIMS, "seed").values
+    result = _empty(dataset, windows)
+    for cell in np.ndindex(mmd.shape[:4]):
+        for w, (first, last) in enumerate(windows):
+            place = dict(zip((*SWEEP_DIMS, "window"), (*cell, w), strict=True))
+            curves = mmd[cell][status[cell] == OK]
+            reasons, fits = _say(curves, status[cell], first, last)
+            result["reason"][place] = "; ".join(reasons)
+            if fits:
+                result["n_seeds"][place] = len(curves)
+                for name, value in _fit(curves, first, last).items():
+                    result[name][place] = value
+    return result
+
+
+def rate_rows(found):
+    """The rates of :func:`rates` as rows of text, one for each cell and window that has a fit."""
+    rows = []
+    for labels in product(*(found[dim].values.tolist() for dim in (*SWEEP_DIMS, "window"))):
+        labels = dict(zip((*SWEEP_DIMS, "window"), labels, strict=True))
+        fit = found.sel(labels)
+        if not int(fit["n_seeds"]):
+            continue
+        power = fit.sel(model="power_law")
+        rows.append(
+            {name: value for name, value in labels.items() if found.sizes[name] > 1}
+            | {
+                "seeds": int(fit["n_seeds"]),
+                "power law n^-a": worded(power, "rate"),
+                "A - c n^b": worded(fit, "exponent"),
+                "best model": fit["verdict"].item(),
+                "faster than 1/n": fit["faster"].item(),
+                "remarks": fit["reason"].item(),
+            }
+        )
+    return rows
+
+
+def worded(fit, name, digits=3):
+    """A number of :func:`rates` with the ends of its interval, such as "0.918 [0.917, 0.920]"."""
+    mean, low, high = (float(fit[f"{name}{end}"]) for end in ("", "_low", "_high"))
+    if np.isnan(low):
+        return f"{mean:.{digits}f}"
+    return f"{mean:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
+
+
+def _fit(curves, first, last):
+    """All numbers of one cell and window, from the curves (S, N) of its seeds."""
+    sizes = numerics.log_spaced(first, last)
+    errors = curves[:, sizes - 1]
+    fits = {name: fit(sizes, errors) for name, fit in numerics.MODELS.items()}
+    shares = numerics.wins(fits, len(sizes))
+    enough = len(curves) >= numerics.FEWEST_SEEDS
+    result = {
+        "wins": list(shares.values()),
+        "verdict": numerics.verdict(shares) if enough else "undecided",
+        **_over_seeds("exponent", fits["stretched_exponential"]["exponent"]),
+        **_over_seeds("floor", fits["power_law_with_floor"]["floor"]),
+    }
+    intervals = [
+        numerics.mean_interval(f["rate"]) if "rate" in f else (np.nan,) * 3 for f in fits.values()
+    ]
+    result |= zip(("rate", "rate_low", "rate_high"), np.transpose(intervals), strict=True)
+    starts = _octaves(first, last)
+    if starts is None:
+        return result | {"faster": "untested"}
+    n = np.arange(1, curves.shape[1] + 1)
+    inside = np.where((first <= n) & (n <= last), curves, np.nan)  # elsewhere it may be zero
+    slopes = numerics.local_slopes(inside)[:, starts - 1].T
+    intervals = [numerics.mean_interval(s) for s in slopes]
+    names = ("local_slope", "local_slope_low", "local_slope_high")
+    result |= zip(names, np.transpose(intervals), strict=True)
+    if not enough:
+        return result | {"faster": "untested"}
+    p = numerics.holm(np.array([numerics.p_greater(s, 1.0) for s in slopes]))
+    return result | {"faster_p": p, "faster": "yes" if (p <= LEVEL).all() else "not shown"}
+
+
+def _over_seeds(name, values):
+    labels = (name, f"{name}_low", f"{name}_high")
+    return dict(zip(labels, numerics.mean_interval(values), strict=True))
+
+
+def _octaves(first, last):
+    """Where the last two doublings of n in a window start, or None if it has not two."""
+    starts = np.array([last // 4, last // 2])
+    return starts if starts[0] >= first else None
+
+
+def _say(curves, status, first, last):
+    """What there is to say of a window, and whether it can be fitted."""
+    total, ran = len(status), len(curves)
+    counts = [(int((status == value).sum()), word) for value, word in _LEFT_OUT]
+    reasons = [f"{count} of {total} seeds {word}" for count, word in counts if count]
+    if ran == 0:
+        return reasons, False
+    if last > curves.shape[1]:
+        return [*reasons, f"the sweep ends at n = {curves.shape[1]}"], False
+    if last - first + 1 < numerics.FEWEST_SIZES:
+        return [*reasons, f"a fit needs at least {numerics.FEWEST_SIZES} values of n"], False
+    short = int(np.isnan(curves[:, first - 1 : last]).any(axis=1).sum())
+    if short:
+        return [*reasons, f"{short} of {ran} curves end before n = {last}"], False
+    window = curves[:, first - 1 : last]
+    flat = int(((window <= 0) | np.isinf(window)).any(axis=1).sum())
+    if flat:  # a fit takes logarithms
+        return [*reasons, f"{flat} of {ran} curves are zero or infinite at some n"], False
+    if ran < numerics.FEWEST_SEEDS:
+        reasons.append(
+            f"no interval and no verdict: they need {numerics.FEWEST_SEEDS} seeds, there are {ran}"
+        )
+    return reasons, True
+
+
+def _checked(default, windows):
+    windows = default if windows is None else windows
+    windows = list(windows) if np.iterable(windows) else [windows]
+    wrong = [
+        str(list(window) if np.iterable(window) and not isinstance(window, str) else window)
+        for window in windows
+        if not _is_window(window)
+    ]
+    if wrong:
+        raise ValueError(
+            f"these windows are not [first, last] with integers 1 <= first < last: "
+            f"{', '.join(wrong)}; give a list of windows, such as [(20, 200)]"
+        )
+    return [(int(first), int(last)) for first, last in windows]
+
+
+def _is_window(window):
+    try:
+        first, last = (checked_number(bound, "bound") for bound in window)
+    except (TypeError, ValueError):
+        return False
+    return first.is_integer() and last.is_integer() and 1 <= first < last
+
+
+def _empty(dataset, windows):
+    """The dataset of results, with nothing in it yet."""
+    labels = {
+        **{name: dataset[name].values for name in SWEEP_DIMS},
+        "window": np.array([f"{first}-{last}" for first, last in windows], dtype=object),
+        "model": np.array(list(numerics.MODELS), dtype=object),
+        "octave": np.array(OCTAVES, dtype=object),
+    }
+    about = {
+        **{name: COORDINATES[name] for name in SWEEP_DIMS},
+        "window": ("values of n fitted, first and last", ""),
+        "model": ("model of the curve", ""),
+        "octave": ("doubling of n: the last but one and the last of the window", ""),
+    }
+    coords = {name: (name, values, attrs(*about[name])) for name, values in labels.items()}
+    octaves = [_octaves(*window) for window in windows]
+    octaves = [(0, 0) if starts is None else starts for starts in octaves]
+    coords["octave_start"] = (
+        ("window", "octave"),
+        np.array(octaves, dtype=np.int64).reshape(-1, len(OCTAVES)),
+        attrs("n at the start of the octave; 0 where the window has not two", "1"),
+    )
+    data = {}
+    for name, (dims, fill, long_name, units) in _VARIABLES.items():
+        dims = (*SWEEP_DIMS, "window", *dims)
+        dtype = object if isinstance(fill, str) else np.asarray(fill).dtype
+        shape = [len(labels[dim]) for dim in dims]
+        data[name] = (dims, np.full(shape, fill, dtype=dtype), attrs(long_name, units))
+    attributes = {"title": "Rates of convergence", "config": dataset.attrs["config"]}
+    return xr.Dataset(data, coords, attributes)
+
+
+def _with_interval(name, dims, long_name):
+    return {
+        name: (dims, np.nan, f"{long_name}, mean over seeds", "1"),
+        f"{name}_low": (dims, np.nan, f"{long_name}, lower end of the 95 % interval", "1"),
+        f"{name}_high": (dims, np.nan, f"{long_name}, upper end of the 95 % interval", "1"),
+    }
+
+
+# Dimensions after the sweep's and the window, value where nothing is known, long name, units.
+_VARIABLES = {
+    **_with_interval("rate", ("model",), "rate a of a model with n^-a"),
+    **_with_interval("exponent", (), "exponent b of the model C exp(-c n^b)"),
+    **_with_interval("floor", (), "floor of the model power_law_with_floor"),
+    "wins": (("model",), np.nan, "share of seeds in which the model fits best by AICc", "1"),
+    "verdict": ((), "", "model that wins in 95 % of the seeds, or undecided", ""),
+    **_with_interval("local_slope", ("octave",), "log2(MMD at n / MMD at 2 n)"),
+    "faster_p": (("octave",), np.nan, "p-value of local_slope > 1, adjusted by Holm", "1"),
+    "faster": ((), "", "faster than 1/n in both octaves: yes, not shown or untested", ""),
+    "n_seeds": ((), 0, "number of seeds fitted", "1"),
+    "reason": ((), "", "why values are missing or seeds are left out", ""),
+}

@@ -1,0 +1,58 @@
+"""Errors of single functions, computed from stored points."""
+
+import json
+
+import numpy as np
+import xarray as xr
+
+from bqlib.analysis.cells import attrs, cells, embedding_of, integrands_of
+from bqlib.analysis.paper import papers_cell
+from bqlib.streams import stream
+from bqlib.sweep.build import build_integrand, build_rule
+
+
+def function_errors(dataset, functions=10, seed=0):
+    """Errors of single functions of the kernel's space, computed anew from the stored points.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        As :func:`bqlib.open_results` gives it, of a sweep with integrands of the kernel's space.
+    functions : int
+        How many of the functions, from the first on.
+    seed : int
+
+    Returns
+    -------
+    xarray.Dataset
+        Over algorithm, function and n, of one cell: that of Huszar and Duvenaud (2012) where the
+        sweep has it, and the first otherwise. ``error`` is the absolute error of a function over
+        its norm, and ``mmd``, over algorithm and n, its bound.
+
+    Notes
+    -----
+    O(n^3) for each algorithm.
+    """
+    config = json.loads(dataset.attrs["config"])
+    cell = papers_cell(dataset) or next(cells(dataset))
+    label, *_ = integrands_of(dataset, within=True)
+    embedding = embedding_of(dataset, cell)
+    family, parameters = build_integrand(config["integrands"][label])
+    drawn = family(embedding, stream(f"integrand/{family.__name__}", seed), **parameters)
+    rules = {a["name"]: build_rule("weights", a) for a in config["algorithms"]}
+    runs = dataset[["mmd", "points"]].sel(cell | {"seed": seed}).compute()
+    size = min(functions, len(drawn.integrals))
+    errors = np.full((runs.sizes["algorithm"], size, runs.sizes["n"]), np.nan)
+    for i, algorithm in enumerate(runs["algorithm"].values):
+        points = runs["points"].sel(algorithm=algorithm).values[:, : embedding.target.dim]
+        points = points[~np.isnan(points).any(axis=1)]
+        if len(points):
+            matrix = rules[algorithm](embedding, points).matrix
+            every = drawn.errors(points[: len(matrix)], matrix) / drawn.norms
+            errors[i, :, : len(matrix)] = every[:, :size].T
+    about = attrs("absolute error over the norm of the function", "1")
+    return xr.Dataset(
+        {"error": (("algorithm", "function", "n"), errors, about), "mmd": runs["mmd"]},
+        {"function": np.arange(size), "integrand": np.array(label, dtype=object)},
+        {"title": "Errors of single functions", "config": dataset.attrs["config"]},
+    )

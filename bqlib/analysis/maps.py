@@ -1,0 +1,148 @@
+"""Maps of one number over the cells of a sweep, for heat maps."""
+
+import numpy as np
+import xarray as xr
+
+from bqlib import rates as numerics
+from bqlib.analysis.cells import attrs
+from bqlib.analysis.comparison import points_needed
+from bqlib.schema import FAILED, OK, long_name, on_all_dims
+
+NOT_REACHED, ENDS, NO_FIT = "not reached", "ends early", "no fit"
+MODEL_WORDS = {
+    "power_law": "",
+    "stretched_exponential": "exp",
+    "power_law_with_floor": "floor",
+    "undecided": "undecided",
+}
+
+
+def map_of_error(dataset, n, quantity="mmd"):
+    """The error at one n, median over seeds, as a map that heat maps are drawn from.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        As :func:`bqlib.open_results` gives it, or a selection of it.
+    n : int
+    quantity : str
+
+    Returns
+    -------
+    xarray.Dataset
+        Over the sweep: ``value``, and ``word``, what there is to say where it is NaN. A value
+        that has a word is not what it seems without it.
+
+    Raises
+    ------
+    ValueError
+        If the curves have no such n.
+    """
+    dataset = on_all_dims(dataset, (quantity, "status"))
+    if n not in dataset["n"].values:
+        raise ValueError(f"n is {n}; the curves have n from 1 to {dataset.sizes['n']}")
+    dataset = dataset.sel(n=n)
+    values = dataset[quantity].where(dataset["status"] == OK)
+    ended = (values.isnull() & (dataset["status"] == OK)).any("seed")
+    about = f"{long_name(dataset, quantity)} at n = {n}"
+    return _map(_median(values).where(~ended), dataset["status"], ENDS, about)
+
+
+def map_of_points(dataset, error, quantity="mmd"):
+    """The n needed for an error, median over seeds, as :func:`map_of_error` gives it."""
+    needed = points_needed(dataset, error, quantity)
+    status = on_all_dims(dataset, ("status",))["status"]
+    about = f"points for {long_name(dataset, quantity)} of {error:g}"
+    median = _median(needed)
+    return _map(median.where(np.isfinite(median)), status, NOT_REACHED, about)
+
+
+def map_of_seconds(dataset, error, seconds, quantity="mmd"):
+    """The time of trials that reach an error, median over seeds, as :func:`map_of_error` gives it.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        As :func:`bqlib.open_results` gives it, or a selection of it.
+    error : float
+    seconds : xarray.DataArray
+        As :func:`trial_seconds` gives it.
+    quantity : str
+
+    Notes
+    -----
+    It is the time of whole trials, up to the largest n: no more is known of a trial. Fewer points
+    take less.
+    """
+    reached = np.isfinite(_median(points_needed(dataset, error, quantity)))
+    status = on_all_dims(dataset, ("status",))["status"]
+    known = seconds.where(status == OK)
+    about = (
+        f"seconds of trials of {dataset.sizes['n']} points that reach "
+        f"{long_name(dataset, quantity)} of {error:g}"
+    )
+    found = _map(_median(known).where(reached), status, NOT_REACHED, about)
+    untimed = reached & found["value"].isnull()
+    return found.assign(word=found["word"].where(~untimed, "no time"))
+
+
+def map_of_rates(rates, window=None):
+    """The rate of the power law in one window, as :func:`map_of_error` gives maps.
+
+    Parameters
+    ----------
+    rates : xarray.Dataset
+        As :func:`bqlib.analysis.fits.fit_rates` gives it.
+    window : str, optional
+        Such as "20-200"; the first by default.
+
+    Returns
+    -------
+    xarray.Dataset
+        The value is a of n^-a, the mean over seeds: a rate where a power law fits best. Where
+        another model does ("exp", "floor") or none ("undecided"), it is no more than the mean
+        slope of the curve in the window, and the word says so.
+    """
+    window = rates["window"].values[0] if window is None else window
+    fit = rates.sel(window=window, model="power_law", drop=True)
+    fitted = fit["n_seeds"] > 0
+    words = _in_words(MODEL_WORDS.get, fit["verdict"])
+    words = words.where(fitted, _in_words(_why_no_fit, fit["reason"]))
+    first, last = window.split("-")
+    return _described(fit["rate"].where(fitted), words, f"rate a of n^-a, n = {first} to {last}")
+
+
+def _in_words(function, values):
+    return xr.apply_ufunc(function, values, vectorize=True, output_dtypes=[object])
+
+
+def _why_no_fit(reason):
+    last = reason.rpartition("; ")[-1]
+    for part, word in (("missing", "missing"), ("failed", "failed"), (" end", ENDS)):
+        if part in last:
+            return word
+    return NO_FIT
+
+
+def _median(values):
+    return xr.apply_ufunc(
+        lambda v: numerics.median_interval(np.moveaxis(v, -1, 0))[0],
+        values,
+        input_core_dims=[["seed"]],
+    )
+
+
+def _map(value, status, word, about):
+    """A map whose cells without a value have the status of their trials for a word, or `word`."""
+    ran, failed = (status == OK).any("seed"), (status == FAILED).any("seed")
+    words = xr.where(ran, word, xr.where(failed, "failed", "missing")).astype(object)
+    return _described(value, words.where(value.isnull(), ""), about)
+
+
+def _described(value, word, about):
+    return xr.Dataset(
+        {
+            "value": value.drop_attrs().assign_attrs(attrs(about)),
+            "word": word.drop_attrs().assign_attrs(attrs("remark")),
+        }
+    )

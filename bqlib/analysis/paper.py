@@ -1,0 +1,116 @@
+"""The paper's settings in a dataset, and its curves beside the published ones."""
+
+import json
+
+import numpy as np
+import xarray as xr
+
+from bqlib import published
+from bqlib import rates as numerics
+from bqlib.analysis.cells import attrs, cells, embedding_of, integrands_of
+from bqlib.schema import OK
+from bqlib.weights import bq
+
+SBQ, HERDING = 8, 20  # points that the paper draws of each, and says to be equally good
+
+
+def papers_cell(dataset):
+    """Target, kernel and length-scale of a sweep that have the settings of the published curves.
+
+    Returns
+    -------
+    dict or None
+        Labels for ``dataset.sel``; None where the sweep has no such cell.
+    """
+    return next((cell for cell in cells(dataset) if is_the_papers(dataset, cell)), None)
+
+
+def is_the_papers(dataset, cell):
+    """Whether a cell has the settings of the curves of Huszar and Duvenaud (2012).
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        As :func:`bqlib.open_results` gives it.
+    cell : dict
+        Its labels of at least target, kernel and length-scale.
+    """
+    kernel = json.loads(dataset.attrs["config"])["kernels"][cell["kernel"]]
+    return published.is_the_papers(cell["target"], kernel, float(cell["lengthscale"]))
+
+
+def matching_sizes(dataset, cell):
+    """For each seed, the least n at which SBQ is as good as 20 points of herding; 0 for none."""
+    mmd = dataset["mmd"].sel(cell).transpose("algorithm", "seed", "n")
+    sbq, herding = (mmd.sel(algorithm=name).values for name in ("sbq", "herding"))
+    sizes = numerics.first_n_within(sbq, herding[:, [HERDING - 1]])[:, 0]
+    return np.where(np.isfinite(sizes), sizes, 0).astype(int)
+
+
+def bq_weights(dataset, cell, algorithm, n):
+    """BQ weights of the first n points of an algorithm in each seed that ran, shape (S, n)."""
+    embedding = embedding_of(dataset, cell)
+    points = dataset["points"].sel(cell | {"algorithm": algorithm})
+    points = points.transpose("seed", "n", "dim").values[:, :n]
+    points = points[~np.isnan(points).any(axis=(1, 2))]
+    return np.array([bq(embedding, own).final(n) for own in points])
+
+
+# Published quantity to our variable and the first n compared: one point is all shrinkage.
+_COMPARED = {"mmd": ("mmd", 2), "weight_sum": ("weight_sum", 5), "within_model": ("error", 1)}
+
+
+def against_published(dataset):
+    """How far the curves of a sweep are from those of Huszar and Duvenaud (2012).
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        As :func:`bqlib.open_results` gives it.
+
+    Returns
+    -------
+    xarray.Dataset
+        Over quantity and algorithm, NaN where nothing is published or the sweep has it not.
+        Compared are the geometric mean over seeds and the published curve, at every n of the
+        latter: ``rms_log_difference``, and ``ratio``, ours over theirs where it is farthest from
+        one, which is at ``ratio_n``. Errors within the model have the published n made larger by
+        29.
+
+    Raises
+    ------
+    ValueError
+        If no cell of the sweep has their settings.
+    """
+    cell = papers_cell(dataset)
+    if cell is None:
+        raise ValueError("no cell of this sweep has the settings of the published curves")
+    within = integrands_of(dataset, within=True)
+    about = {
+        "rms_log_difference": attrs("root mean square of log(ours / published)", "1"),
+        "ratio": attrs("ours / published where it is farthest from one", "1"),
+        "ratio_n": attrs("number of points where that is", "1"),
+    }
+    names = list(dataset["algorithm"].values)
+    values = np.full((len(about), len(_COMPARED), len(names)), np.nan)
+    for q, (quantity, (name, first)) in enumerate(_COMPARED.items()):
+        if name == "error" and not within:
+            continue
+        ours = dataset[name].sel(cell).where(dataset["status"].sel(cell) == OK)
+        if name == "error":
+            ours = ours.sel(integrand=within[0])
+        means = np.exp(np.log(ours).mean("seed")).transpose("algorithm", "n").values
+        for algorithm, (n, theirs) in published.curves(quantity).items():
+            inside = (n >= first) & (n <= dataset.sizes["n"])
+            if algorithm in names and inside.any():
+                a = names.index(algorithm)
+                n = n[inside]
+                logs = np.log(means[a, n - 1] / theirs[inside])
+                worst = np.argmax(np.abs(logs))
+                values[:, q, a] = np.sqrt(np.mean(logs**2)), np.exp(logs[worst]), n[worst]
+    dims = ("quantity", "algorithm")
+    return xr.Dataset(
+        {name: (dims, part, about[name]) for name, part in zip(about, values, strict=True)},
+        {"quantity": list(_COMPARED), "algorithm": names},
+        {"title": "Ours beside the published curves", "config": dataset.attrs["config"]},
+    )

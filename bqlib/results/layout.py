@@ -1,0 +1,245 @@
+"""Where each file of a folder of results lies. No other module spells these paths.
+
+Only the standard library is imported: the process of each of Snakemake's jobs reads this.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+RESULTS = Path("results")  # all experiments
+MANIFEST = "manifest-sha256.txt"
+PROVENANCE = "provenance.json"
+CURVES, RATES, FUNCTION_ERRORS = "curves.zarr", "rates.zarr", "function_errors.zarr"
+CLAIMS, REPORT = "claims.json", "report.html"
+PIECES, TIMINGS, STUDIES, FIGURES = "pieces", "timings", "studies", "figures"
+# What a run makes and the manifest covers. Logs, benchmarks and timings describe a single run.
+PARTS = (PIECES, CURVES, RATES, FUNCTION_ERRORS, STUDIES, FIGURES, CLAIMS, REPORT, PROVENANCE)
+HEAD = "zarr.json"  # of a store, and of each array in it
+STORE = ".zarr"
+PIECE, TIMING = ".zarr.zip", ".json"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The paths of one experiment's results.
+
+    Attributes
+    ----------
+    folder : Path
+        The folder of results, such as ``results/quick``.
+    """
+
+    folder: Path
+
+    def __post_init__(self):
+        object.__setattr__(self, "folder", Path(self.folder))
+
+    def file(self, path):
+        """A file by its path below the results, as the manifest has it."""
+        return self.folder / path
+
+    @property
+    def curves(self):
+        """Store of all curves."""
+        return self.folder / CURVES
+
+    @property
+    def rates(self):
+        """Store of the fitted rates."""
+        return self.folder / RATES
+
+    @property
+    def function_errors(self):
+        """Store of the errors of single functions."""
+        return self.folder / FUNCTION_ERRORS
+
+    def study(self, name):
+        """Store of a study."""
+        return self.folder / path_of_study(name)
+
+    def store(self, name):
+        """Store of a dataset by its name, such as ``"curves"`` or ``"studies/cost"``."""
+        return self.folder / f"{name}{STORE}"
+
+    @property
+    def pieces(self):
+        """Folder of the pieces."""
+        return self.folder / PIECES
+
+    def piece(self, name):
+        """A piece, by what :func:`piece_name` returns."""
+        return self.pieces / name
+
+    @property
+    def timings(self):
+        """Folder of the timings, one file for each piece."""
+        return self.folder / TIMINGS
+
+    def timing(self, piece):
+        """Timings of a piece, by the name of the piece."""
+        return self.timings / timing_name(piece)
+
+    @property
+    def figures(self):
+        """Folder of the figures."""
+        return self.folder / FIGURES
+
+    def figure(self, name, suffix):
+        """A figure; `suffix` is ``"svg"`` or ``"png"``."""
+        return self.figures / f"{name}.{suffix}"
+
+    @property
+    def claims(self):
+        """Verdicts on the paper's claims."""
+        return self.folder / CLAIMS
+
+    @property
+    def report(self):
+        """The report."""
+        return self.folder / REPORT
+
+    @property
+    def manifest(self):
+        """sha256 of every file that the run made."""
+        return self.folder / MANIFEST
+
+    @property
+    def provenance(self):
+        """Configuration and versions of what made the results."""
+        return self.folder / PROVENANCE
+
+    def log(self, name):
+        """Log of a rule, or of one of its jobs."""
+        return self.folder / "logs" / f"{name}.log"
+
+    @property
+    def worker_logs(self):
+        """Folder of the logs of workers on a batch system."""
+        return self.folder / "logs" / "workers"
+
+    @property
+    def benchmarks(self):
+        """Folder of what Snakemake measures of its jobs."""
+        return self.folder / "benchmarks"
+
+    def benchmark(self, name):
+        """What Snakemake measures of a rule, or of one of its jobs."""
+        return self.benchmarks / f"{name}.tsv"
+
+    @property
+    def lock(self):
+        """File that a run holds locked."""
+        return self.folder / ".lock"
+
+    @property
+    def journal(self):
+        """How to cancel each of the run's jobs on a batch system."""
+        return self.folder / ".jobs"
+
+    @property
+    def kept(self):
+        """Folder of finished trials whose pieces are not finished."""
+        return self.folder / ".trials"
+
+    @property
+    def private(self):
+        """Folder of the certificates of a run."""
+        return self.folder / ".private"
+
+
+def head(store):
+    """The file that a store, or an array in it, has last: without it there is none."""
+    return Path(store) / HEAD
+
+
+def results_of(store):
+    """The folder of results that a store lies in."""
+    folder = Path(store).parent
+    return folder.parent if folder.name == STUDIES else folder
+
+
+def piece_name(cell, block):
+    """Path of the file that holds one block of seeds of a cell, below the folder of pieces.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> labels = dict(target="normal", kernel="eq", lengthscale=0.5, algorithm="sbq")
+    >>> piece_name(SimpleNamespace(**labels), (0, 9))
+    'normal/eq/0.5/sbq/seeds-0-9.zarr.zip'
+    """
+    first, last = block
+    return (
+        f"{cell.target}/{cell.kernel}/{cell.lengthscale:.12g}/{cell.algorithm}/"
+        f"{block_name(first, last)}{PIECE}"
+    )
+
+
+def block_name(first, last):
+    """What the files of a block of seeds are called, without their suffix."""
+    return f"seeds-{first}-{last}"
+
+
+def cell_of(piece):
+    """Labels of target, kernel, length-scale and algorithm in the name of a piece.
+
+    Examples
+    --------
+    >>> cell_of("normal/eq/0.5/sbq/seeds-0-9.zarr.zip")
+    ('normal', 'eq', '0.5', 'sbq')
+    """
+    return PurePosixPath(piece).parent.parts
+
+
+def timing_name(piece):
+    """Path of a piece's timings below their folder, from the name of the piece.
+
+    Examples
+    --------
+    >>> timing_name("normal/eq/0.5/sbq/seeds-0-9.zarr.zip")
+    'normal/eq/0.5/sbq/seeds-0-9.json'
+    """
+    return str(piece).removesuffix(PIECE) + TIMING
+
+
+def piece_of_timing(timing):
+    """Name of the piece that a file of timings belongs to; the inverse of :func:`timing_name`."""
+    return str(timing).removesuffix(TIMING) + PIECE
+
+
+# Paths below the folder of results, as the manifest and messages have them.
+
+
+def path_of_piece(piece):
+    """Path of a piece below the results."""
+    return f"{PIECES}/{piece}"
+
+
+def path_of_timing(piece):
+    """Path of a piece's timings below the results."""
+    return f"{TIMINGS}/{timing_name(piece)}"
+
+
+def path_of_study(name):
+    """Path of a study's store below the results."""
+    return f"{STUDIES}/{name}{STORE}"
+
+
+def path_of_head(store):
+    """Path of a store's head below the results, from that of the store."""
+    return f"{store}/{HEAD}"
+
+
+def piece_at(path):
+    """Name of the piece at a path below the results, or that its timings belong to; else None."""
+    if path.startswith(f"{PIECES}/") and path.endswith(PIECE):
+        return path.removeprefix(f"{PIECES}/")
+    if path.startswith(f"{TIMINGS}/") and path.endswith(TIMING):
+        return piece_of_timing(path.removeprefix(f"{TIMINGS}/"))
+    return None
+
+
+def store_at(path):
+    """Path of the store that holds a path, both below the results; None where none does."""
+    store, found, _ = path.partition(f"{STORE}/")
+    return store + STORE if found else None

@@ -1,0 +1,327 @@
+"""Several experiments as one dataset: an outer join that reads nothing before it is used."""
+
+import hashlib
+import json
+import textwrap
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+from xarray.backends import BackendArray
+from xarray.core import indexing
+
+from bqlib.schema import FAILED, MISSING, OK, SWEEP_DIMS, TRIAL_DIMS, tables
+from bqlib.sweep.plugins import without_folder
+from bqlib.sweep.spec import science_of
+
+TOLERANCE = 1e-6  # of a trial's largest value: machines differ by rounding
+SORTED = ("lengthscale", "seed", "dim")  # other labels keep the order of the experiments
+MOST_SHOWN = 20  # cells with other values, in an error
+_PREFERENCE = {MISSING: 0, FAILED: 1, OK: 2}
+_OWNED = (TRIAL_DIMS, (*TRIAL_DIMS, "integrand"))  # what values are taken from one dataset for
+_FILL = {"f": np.nan, "i": MISSING}
+
+
+class MergeError(ValueError):
+    """Experiments that do not make one dataset; the message lists every conflict."""
+
+
+def merge(datasets, places):
+    """Join experiments on the grid of all their labels.
+
+    Parameters
+    ----------
+    datasets : sequence of xarray.Dataset
+        Two or more, each as :func:`bqlib.open_results` gives it.
+    places : sequence of str
+        What to call each in an error, such as its path.
+
+    Returns
+    -------
+    xarray.Dataset
+        Of the same form. A trial that no experiment has is NaN, with status missing. Of a trial
+        that several have, one that succeeded is taken before one that failed, and otherwise that
+        of the first experiment; its errors of an integrand, among the experiments with that
+        integrand. Values are read when they are used.
+
+    Raises
+    ------
+    MergeError
+        If one label means different things in two experiments, or plug-ins of two files that
+        differ or are not there, their pools or their largest n differ, or a trial succeeded in two
+        with values that differ by more than 1e-6 of the largest. All conflicts are named.
+
+    Notes
+    -----
+    Reads the values of the trials that two experiments have in common, for one target and kernel
+    at a time, and nothing else.
+    """
+    configs = [json.loads(dataset.attrs["config"]) for dataset in datasets]
+    problems = _conflicts_of_science(configs, places)
+    if not problems:
+        for (a, place), (b, other) in combinations(zip(datasets, places, strict=True), 2):
+            problems += _conflicts_of_values(a, b, f"{place} and {other}")
+    if problems:
+        raise MergeError("these experiments cannot be merged:\n" + "\n".join(problems))
+    errors = any("integrand" in dataset.dims for dataset in datasets)
+    coordinates, variables = tables(errors)
+    labels = {name: _union(name, datasets) for name in coordinates}
+    owners = {dims: _owners(datasets, labels, dims) for dims in _OWNED if set(dims) <= set(labels)}
+    joined = {}
+    for name, variable in variables.items():
+        dims = (*SWEEP_DIMS, *variable.dims)
+        having = [(i, dataset) for i, dataset in enumerate(datasets) if name in dataset]
+        parts = [(i, d[name].variable, _positions(d, labels, dims)) for i, d in having]
+        owned = max((own for own in owners if set(own) <= set(dims)), key=len)
+        axes = [dims.index(dim) for dim in owned]
+        array = _Joined(parts, owners[owned], axes, tuple(len(labels[dim]) for dim in dims))
+        lazy = indexing.CopyOnWriteArray(indexing.LazilyIndexedArray(array))
+        joined[name] = (dims, indexing.MemoryCachedArray(lazy), having[0][1][name].attrs)
+    coords = {
+        name: (name, values, next(d[name].attrs for d in datasets if name in d.coords))
+        for name, values in labels.items()
+    }
+    return xr.Dataset(joined, coords, _attributes(datasets, configs))
+
+
+class _Joined(BackendArray):
+    """One variable of several datasets on one grid.
+
+    Parameters
+    ----------
+    parts : list of (int, Variable, list of ndarray)
+        Number of a dataset, its variable, and where its labels lie along each axis of the grid.
+    owner : ndarray of int
+        The number of the dataset that values are taken from, or -1.
+    axes : list of int
+        Those of the grid that `owner` runs over.
+    shape : tuple of int
+    """
+
+    def __init__(self, parts, owner, axes, shape):
+        self.parts, self.owner, self.axes, self.shape = parts, owner, axes, shape
+        self.dtype = parts[0][1].dtype
+        self.fill = _FILL.get(self.dtype.kind, "")
+
+    def __getitem__(self, key):
+        outer = indexing.IndexingSupport.OUTER
+        return indexing.explicit_indexing_adapter(key, self.shape, outer, self._read)
+
+    def _read(self, key):
+        wanted = [np.atleast_1d(np.arange(n)[k]) for n, k in zip(self.shape, key, strict=True)]
+        values = np.full([len(w) for w in wanted], self.fill, dtype=self.dtype)
+        owner = self.owner[np.ix_(*(wanted[axis] for axis in self.axes))]
+        others = [axis for axis in range(len(self.shape)) if axis not in self.axes]
+        for number, variable, positions in self.parts:
+            own = [_where(w, p, n) for w, p, n in zip(wanted, positions, self.shape, strict=True)]
+            there = [index >= 0 for index in own]
+            taken = owner[np.ix_(*(there[axis] for axis in self.axes))] == number
+            if not taken.any():
+                continue
+            found = variable.isel(
+                {
+                    dim: _as_slice(index[inside])
+                    for dim, index, inside in zip(variable.dims, own, there, strict=True)
+                }
+            ).values
+            place = np.ix_(*there)
+            values[place] = np.where(np.expand_dims(taken, others), found, values[place])
+        scalars = tuple(0 if isinstance(k, int | np.integer) else slice(None) for k in key)
+        return values[scalars]
+
+
+def _where(wanted, positions, size):
+    """Index along a dataset's axis of each wanted place on the grid's, -1 where it has it not."""
+    inverse = np.full(size, -1)
+    inverse[positions] = np.arange(len(positions))
+    return inverse[wanted]
+
+
+def _as_slice(index):
+    """The same selection as a slice where it is one: stores read these faster."""
+    if len(index) and (np.diff(index) == 1).all():
+        return slice(int(index[0]), int(index[-1]) + 1)
+    return index
+
+
+def _union(name, datasets):
+    """Labels of all datasets along one dimension, each once."""
+    every = [value for d in datasets if name in d.coords for value in d[name].values.tolist()]
+    found = list(dict.fromkeys(every))
+    values = np.array(sorted(found) if name in SORTED else found)
+    return values.astype(object) if values.dtype.kind == "U" else values
+
+
+def _positions(dataset, labels, dims):
+    places = {dim: {label: i for i, label in enumerate(labels[dim].tolist())} for dim in dims}
+    return [np.array([places[dim][v] for v in dataset[dim].values.tolist()]) for dim in dims]
+
+
+def _owners(datasets, labels, dims):
+    """Which dataset to take each trial of the grid from; -1 where none has its labels.
+
+    `dims` are those of a trial, and may go on with "integrand": datasets without it own nothing.
+    """
+    owner = np.full([len(labels[dim]) for dim in dims], -1, dtype=np.int16)
+    places = {
+        number: np.ix_(*_positions(dataset, labels, dims))
+        for number, dataset in enumerate(datasets)
+        if set(dims) <= set(dataset.dims)
+    }
+    count = np.zeros(owner.shape, dtype=np.int16)
+    for place in places.values():
+        count[place] += 1
+    best = np.full(owner.shape, -1, dtype=np.int8)
+    for number, place in places.items():
+        preference = np.zeros(owner[place].shape, dtype=np.int8)
+        if (count[place] > 1).any():
+            status = datasets[number]["status"].transpose(*TRIAL_DIMS).values
+            for value, rank in _PREFERENCE.items():
+                preference[status == value] = rank
+        better = preference > best[place]
+        owner[place] = np.where(better, number, owner[place])
+        best[place] = np.where(better, preference, best[place])
+    return owner
+
+
+def _conflicts_of_science(configs, places):
+    """What the same label means in one experiment and not in another, in words."""
+    problems = []
+    for kind in ("targets", "kernels", "integrands", "algorithms"):
+        word = kind.removesuffix("s")
+        first = {}
+        for config, place in zip(configs, places, strict=True):
+            for label, content in _contents(config, kind).items():
+                known, where = first.setdefault(label, (content, place))
+                meanings = _meaning(kind, known), _meaning(kind, content)
+                if meanings[0] != meanings[1]:
+                    ours, theirs = _difference(*meanings)
+                    problems.append(
+                        f'{word} "{label}" has {ours} in {where}, but {theirs} in {place}'
+                    )
+                    continue
+                problems += [
+                    f'{word} "{label}" is {known[key]} in {where}, but {content[key]} in {place}: '
+                    "these files differ, or one is not there to be compared; put back the file "
+                    "that both ran, or open these apart"
+                    for key in _code_of(kind)
+                    if not _same_code(known[key], content[key])
+                ]
+    for key, advice in (
+        ("candidates", "a pool has no dimension of its own: open these apart"),
+        ("n", "a curve that ends at a smaller n would look as if float64 had ended it"),
+    ):
+        for config, place in zip(configs[1:], places[1:], strict=True):
+            if config[key] != configs[0][key]:
+                ours, theirs = _difference({key: configs[0][key]}, {key: config[key]})
+                problems.append(f"{ours} in {places[0]}, but {theirs} in {place}: {advice}")
+    return problems
+
+
+def _contents(config, kind):
+    """Label to what the sweep says of it."""
+    if kind == "algorithms":
+        return {algorithm["name"]: algorithm for algorithm in config[kind]}
+    return config[kind]
+
+
+def _code_of(kind):
+    """Keys of a content that name code, which may be the place of a plug-in."""
+    return ("design", "weights") if kind == "algorithms" else ("family",)
+
+
+def _meaning(kind, content):
+    """What a content stands for, equal where the science is, up to the code of plug-ins."""
+    if kind == "algorithms":
+        return content | {key: without_folder(content[key]) for key in _code_of(kind)}
+    return json.loads(science_of(content))
+
+
+def _same_code(ours, theirs):
+    """Whether two names that are equal without their folder stand for one code.
+
+    Results do not hold the code of plug-ins: the files as they are now are all there is to go by.
+    """
+    if ours == theirs:
+        return True
+    try:
+        one, other = (Path(name.rpartition(":")[0]).read_bytes() for name in (ours, theirs))
+    except OSError:
+        return False
+    return one == other
+
+
+def _difference(ours, theirs):
+    """What two dicts do not share, in words, of each."""
+    keys = [key for key in {**ours, **theirs} if ours.get(key) != theirs.get(key)]
+    return (
+        ", ".join(
+            f"{key} {textwrap.shorten(json.dumps(one[key]), 100)}" if key in one else f"no {key}"
+            for key in keys
+        )
+        for one in (ours, theirs)
+    )
+
+
+def _conflicts_of_values(a, b, places):
+    """The trials that succeeded in both datasets with other values, in words."""
+    common = {dim: [x for x in a[dim].values if x in set(b[dim].values)] for dim in TRIAL_DIMS}
+    if not all(common.values()):
+        return []
+    inner = {d: np.intersect1d(a[d], b[d]) for d in ("integrand", "dim") if d in a and d in b}
+    names = [name for name in a.data_vars if name in b and name not in ("status", "reason")]
+    problems = []
+    for target in common["target"]:
+        for kernel in common["kernel"]:
+            block = common | {"target": [target], "kernel": [kernel]}
+            ours, theirs = (d[[*names, "status"]].sel(block | inner).load() for d in (a, b))
+            both = ((ours["status"] == OK) & (theirs["status"] == OK)).values
+            differing = {name: both & _differ(ours[name], theirs[name]) for name in names}
+            for cell in np.argwhere(np.any(list(differing.values()), axis=(0, -1))):
+                labels = [str(block[d][i]) for d, i in zip(SWEEP_DIMS, cell, strict=True)]
+                problems.append(_say(labels, common["seed"], differing, tuple(cell), places))
+    more = len(problems) - MOST_SHOWN
+    return problems[:MOST_SHOWN] + ([f"... and {more} more cells"] if more > 0 else [])
+
+
+def _differ(ours, theirs):
+    """Whether each trial of a variable has other values in another dataset."""
+    x, y = (part.values.reshape(*part.shape[: len(TRIAL_DIMS)], -1) for part in (ours, theirs))
+    reach = TOLERANCE * np.nan_to_num(np.abs(x)).max(axis=-1, keepdims=True, initial=0.0)
+    same = (np.abs(x - y) <= reach) | (np.isnan(x) & np.isnan(y))
+    return ~same.all(axis=-1)
+
+
+def _say(labels, seeds, differing, cell, places):
+    where = np.any([found[cell] for found in differing.values()], axis=0)
+    names = [name for name, found in differing.items() if found[cell].any()]
+    seeds = ", ".join(str(seed) for seed in np.array(seeds)[where])
+    return f"{'/'.join(labels)}, seeds {seeds}: other {', '.join(names)} in {places}"
+
+
+def _attributes(datasets, configs):
+    """Attributes of a merged dataset: what the experiments share, and what each one was."""
+    config = dict(configs[0])
+    for key in ("targets", "kernels", "integrands"):
+        config[key] = {k: v for other in reversed(configs) for k, v in other[key].items()}
+    algorithms = {a["name"]: a for other in reversed(configs) for a in other["algorithms"]}
+    windows = dict.fromkeys(tuple(w) for other in configs for w in other["rate_windows"])
+    config |= {
+        "name": "+".join(dict.fromkeys(other["name"] for other in configs)),
+        "title": "; ".join(dict.fromkeys(other["title"] for other in configs)),
+        "lengthscales": sorted({x for other in configs for x in other["lengthscales"]}),
+        "algorithms": list(algorithms.values()),
+        "seeds": max(other["seeds"] for other in configs),
+        "rate_windows": [list(window) for window in windows],
+        "studies": [],
+    }
+    text = json.dumps(config, sort_keys=True, allow_nan=False)
+    own = [{k: v for k, v in d.attrs.items() if k != "config"} for d in datasets]
+    shared = {k: v for k, v in own[0].items() if all(other.get(k) == v for other in own)}
+    return shared | {
+        "title": config["title"],
+        "config": text,
+        "config_sha256": hashlib.sha256(text.encode()).hexdigest(),
+        "merged_from": json.dumps(own, sort_keys=True, allow_nan=False),
+    }

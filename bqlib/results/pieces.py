@@ -1,0 +1,90 @@
+"""Pieces: the curves of one cell for a block of seeds, as one zip file."""
+
+import io
+import json
+import zipfile
+import zlib
+
+import zarr
+
+from bqlib.results.codec import create, decode, empty_arrays, integrand_labels
+from bqlib.results.layout import HEAD
+from bqlib.schema import FAILED, OK, SCHEMA_VERSION, SWEEP_DIMS
+
+ZIP_DATE = (1980, 1, 1, 0, 0, 0)
+
+
+def encode_piece(spec, seeds, trials):
+    """A piece's bytes.
+
+    Parameters
+    ----------
+    spec : bqlib.sweep.spec.Spec
+    seeds : sequence of int
+    trials : sequence of (dict of ndarray, or str)
+        For each seed the curves that :func:`bqlib.trial.trial` returned, or why it failed.
+
+    Returns
+    -------
+    bytes
+        A zip file with a Zarr store inside. It holds no times, hosts or machines: equal results
+        are equal bytes.
+    """
+    dim = next((t["points"].shape[1] for t in trials if not isinstance(t, str)), 1)
+    labels = {"seed": list(seeds), "n": range(1, spec.n + 1), "dim": range(dim)}
+    labels |= integrand_labels(spec.integrands)
+    arrays = empty_arrays({name: len(values) for name, values in labels.items()})
+    for i, curves in enumerate(trials):
+        failed = isinstance(curves, str)
+        arrays["status"][i] = FAILED if failed else OK
+        if failed:
+            arrays["reason"][i] = curves
+            continue
+        for name, values in curves.items():
+            arrays[name][i] = values
+    cell = {name: getattr(spec.cell, name) for name in SWEEP_DIMS}
+    attributes = {"schema_version": SCHEMA_VERSION, "digest": spec.digest, **cell}
+    files = {}
+    memory = zarr.storage.MemoryStore(files)
+    root = create(memory, labels, attributes)
+    for name, values in arrays.items():
+        root[name][...] = values
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as archive:
+        for key, value in sorted(files.items()):
+            archive.writestr(zipfile.ZipInfo(key, ZIP_DATE), value.to_bytes())
+    return packed.getvalue()
+
+
+def read_piece(path, spec, first, last, rows):
+    """Fill the rows of a cell with a piece's values; return what is wrong with the piece."""
+    try:
+        with zipfile.ZipFile(path) as archive:  # reading a member checks its sum
+            members = {name: archive.read(name) for name in archive.namelist()}
+        root = json.loads(members[HEAD])
+        version, digest = (root["attributes"].get(key) for key in ("schema_version", "digest"))
+        if version != SCHEMA_VERSION:
+            return [f"{path}: schema version {version}, this bqlib reads {SCHEMA_VERSION}"]
+        if digest != spec.digest:
+            return [f"{path}: made by another sweep, or by another version of the code"]
+        seeds = seeds_of_piece(members, root)
+        if seeds != list(range(first, last + 1)):
+            return [f"{path}: holds seeds {seeds[0]} to {seeds[-1]} of its cell"]
+        arrays = root["consolidated_metadata"]["metadata"]
+        for name, row in rows.items():
+            values = decode(members, name, arrays[name])
+            place = row[first : last + 1]
+            if name == "points":  # targets of a sweep may differ in dimension
+                place = place[..., : values.shape[-1]]
+            if place.shape != values.shape:
+                return [f"{path}: {name} has shape {values.shape}, not {place.shape}"]
+            place[...] = values
+    except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, OSError, RuntimeError) as error:
+        return [f"{path}: cannot be read ({error})"]
+    return []
+
+
+def seeds_of_piece(members, head):
+    """The seeds of a piece, from its files by name and the content of its zarr.json."""
+    seeds = decode(members, "seed", head["consolidated_metadata"]["metadata"]["seed"])
+    return [int(seed) for seed in seeds]

@@ -1,0 +1,88 @@
+"""What to delete so that the next run computes it."""
+
+import json
+
+from bqlib.results.files import read_head
+from bqlib.results.layout import (
+    CURVES,
+    MANIFEST,
+    PROVENANCE,
+    Layout,
+    path_of_head,
+    path_of_piece,
+    path_of_study,
+    path_of_timing,
+    piece_at,
+    piece_name,
+    store_at,
+)
+from bqlib.results.timings import digest_of
+
+
+def outdated(results, experiment):
+    """Finished files that another sweep or other code made, by what is recorded of them.
+
+    Parameters
+    ----------
+    results : path-like
+    experiment : bqlib.sweep.experiment.Experiment
+
+    Returns
+    -------
+    list of str
+        Paths below the results. Files that the sweep does not ask for are not among them.
+    """
+    at, paths = Layout(results), []
+    for cell in experiment.cells():
+        digest = experiment.spec(cell).digest
+        for block in experiment.blocks():
+            piece = piece_name(cell, block)
+            if at.piece(piece).exists() and digest_of(results, piece) not in (digest, None):
+                paths.append(path_of_piece(piece))
+    for name in experiment.studies:
+        attributes = _attributes(at.study(name))
+        if attributes and attributes.get("digest") != experiment.study(name).digest:
+            paths.append(path_of_head(path_of_study(name)))
+    attributes = _attributes(at.curves)
+    if attributes and json.loads(attributes.get("config", "{}")) != experiment.canonical():
+        paths.append(path_of_head(CURVES))
+    return paths
+
+
+def _attributes(store):
+    """Attributes of a store; none where it is not there or damaged."""
+    try:
+        return read_head(store).get("attributes", {})
+    except (OSError, ValueError):
+        return {}
+
+
+def delete(results, paths):
+    """Delete files of results so that the next run recomputes them.
+
+    Of a store only the head is deleted. A piece goes with its timings and the head of the curves.
+    The manifest and the provenance always go: else Snakemake would not miss what was deleted.
+
+    Parameters
+    ----------
+    results : path-like
+    paths : iterable of str
+        Below the results.
+
+    Returns
+    -------
+    int
+        How many files were there to delete.
+    """
+    at, gone = Layout(results), set()
+    for path in paths:
+        piece, store = piece_at(path), store_at(path)
+        if piece is not None:
+            gone |= {path_of_piece(piece), path_of_timing(piece), path_of_head(CURVES)}
+        else:
+            gone.add(path if store is None else path_of_head(store))
+        gone |= {MANIFEST, PROVENANCE}
+    there = [path for path in map(at.file, gone) if path.exists()]
+    for path in there:
+        path.unlink()
+    return len(there)

@@ -1,0 +1,244 @@
+"""Stores: the dataset gathered from the pieces, and others beside it."""
+
+import difflib
+import hashlib
+import itertools
+import json
+import math
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import scipy
+import zarr
+
+import bqlib
+from bqlib.results.codec import codecs, create, empty_arrays, integrand_labels, quiet
+from bqlib.results.files import read_head, replacing
+from bqlib.results.layout import CURVES, Layout, head, piece_name, results_of
+from bqlib.results.pieces import read_piece
+from bqlib.schema import SCHEMA_VERSION, SWEEP_DIMS, SchemaError, check_schema, tables
+from bqlib.sweep.build import build_target
+
+CHUNK_BYTES = 8 * 2**20
+CHUNK = re.compile(r"c(\.\d+)*")  # name of a chunk's file
+
+
+def gather(experiment, results):
+    """Gather the pieces of an experiment into one dataset on the grid of its sweep.
+
+    Parameters
+    ----------
+    experiment : bqlib.sweep.experiment.Experiment
+    results : path-like
+        The experiment's folder. Trials of a piece that is not there are missing in the dataset. A
+        dataset that is there is replaced once the new one is complete.
+
+    Raises
+    ------
+    SchemaError
+        If a piece belongs to another sweep, is damaged or departs from the schema; all such
+        pieces are named, and nothing is replaced.
+
+    Notes
+    -----
+    Holds one chunk of each variable at a time, whatever the size of the sweep.
+    """
+    dims = [build_target(content).dim for content in experiment.targets.values()]
+    labels = {
+        "target": list(experiment.targets),
+        "kernel": list(experiment.kernels),
+        "lengthscale": list(experiment.lengthscales),
+        "algorithm": [algorithm.name for algorithm in experiment.algorithms],
+        "seed": range(experiment.seeds),
+        "n": range(1, experiment.n + 1),
+        "dim": range(max(dims)),
+        **integrand_labels(experiment.integrands),
+    }
+    sizes = {name: len(values) for name, values in labels.items()}
+    grid = [sizes[name] for name in SWEEP_DIMS]
+    cells = np.empty(len(experiment.cells()), dtype=object)
+    cells[:] = experiment.cells()
+    cells = cells.reshape(grid)
+    chunks = _sweep_chunks(sizes)
+    problems = []
+    # A chunk that is left out could not be told from one that was lost.
+    whole = zarr.config.set({"array.write_empty_chunks": True})
+    at = Layout(results)
+    with replacing(at.curves) as temporary, whole:
+        root = create(temporary, labels, _provenance(experiment), chunks)
+        starts = [range(0, sizes[name], chunks[name]) for name in SWEEP_DIMS]
+        for corner in itertools.product(*starts):
+            block = tuple(
+                slice(start, min(start + chunks[name], sizes[name]))
+                for start, name in zip(corner, SWEEP_DIMS, strict=True)
+            )
+            members = cells[block]
+            arrays = empty_arrays(
+                sizes | dict(zip(SWEEP_DIMS, members.shape, strict=True)), SWEEP_DIMS
+            )
+            for index, cell in np.ndenumerate(members):
+                spec = experiment.spec(cell)
+                rows = {name: values[index] for name, values in arrays.items()}
+                for first, last in experiment.blocks():
+                    piece = at.piece(piece_name(cell, (first, last)))
+                    if piece.exists():
+                        problems += read_piece(piece, spec, first, last, rows)
+            for name, values in arrays.items():
+                root[name][block] = values
+        if problems:
+            raise SchemaError(
+                "these pieces cannot be gathered:\n"
+                + "\n".join(problems)
+                + f"\nto compute them again: bqlib retry --damaged {at.folder}, then run the sweep "
+                f"again; those of another sweep or code: bqlib retry --sweep FILE {at.folder}"
+            )
+
+
+def write_dataset(dataset, path):
+    """Write a small dataset, such as one of rates, as a Zarr store: whole or not at all."""
+    encoding = {name: codecs() for name in dataset.variables}
+    for name, variable in dataset.variables.items():
+        if variable.dtype.kind in "iub":
+            encoding[name]["_FillValue"] = None
+    with replacing(path) as temporary, quiet():
+        dataset.to_zarr(
+            temporary, zarr_format=3, consolidated=True, encoding=encoding, write_empty_chunks=True
+        )
+
+
+def find_curves(path):
+    """The store of curves that a path means; if there is none, an error that says what is there."""
+    at = Layout(path)
+    if head(path / "mmd").exists():
+        return path
+    if head(at.curves).exists():
+        return at.curves
+    if head(path).exists():
+        raise FileNotFoundError(
+            f"{path} is a dataset, but not the curves: open it with "
+            "bqlib.results.store.open_dataset, or name the folder results/<experiment>"
+        )
+    if path.is_file():
+        raise FileNotFoundError(f"{path} is a file: name a folder results/<experiment>")
+    if not path.exists():
+        others = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
+        near = difflib.get_close_matches(path.name, others, 1)
+        hint = f'; did you mean "{path.with_name(near[0])}"?' if near else ""
+        raise FileNotFoundError(f"{path}: no such file or folder{hint}")
+    inside = sorted(p.name for p in path.iterdir() if head(Layout(p).curves).exists())
+    if inside:
+        raise FileNotFoundError(
+            f"{path} holds several experiments: {', '.join(inside)}; name one of them, such as "
+            f'"{path / inside[0]}", or some in a list'
+        )
+    if at.pieces.is_dir():
+        raise FileNotFoundError(
+            f"no results at {path} yet: its pieces are gathered at the end of the run; run the "
+            "sweep again to continue"
+        )
+    raise FileNotFoundError(
+        f"no results at {path}: name a folder results/<experiment> after its sweep has run"
+    )
+
+
+def check_whole(store):
+    """Refuse a store that has lost files: Zarr would silently read NaN instead."""
+    lost = []
+    for name, array in read_head(store)["consolidated_metadata"]["metadata"].items():
+        if array["chunk_key_encoding"]["configuration"]["separator"] != ".":
+            continue  # not as gather writes them
+        chunks = array["chunk_grid"]["configuration"]["chunk_shape"]
+        wanted = math.prod(-(-n // c) for n, c in zip(array["shape"], chunks, strict=True))
+        folder = store / name
+        names = os.listdir(folder) if folder.is_dir() else []
+        there = sum(CHUNK.fullmatch(name) is not None for name in names)
+        if there < wanted:
+            lost.append(f"{wanted - there} of {name}")
+    if lost:
+        raise FileNotFoundError(
+            f"{store} has lost files: {', '.join(lost)}; to compute it again: bqlib retry "
+            f"--damaged {results_of(store)}, then run the sweep again"
+        )
+
+
+def open_dataset(path):
+    """Open one store of an experiment, such as its curves, its rates or a study.
+
+    Parameters
+    ----------
+    path : path-like
+        The store.
+
+    Returns
+    -------
+    xarray.Dataset
+        Loaded lazily.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no store at the path, or files of it are missing.
+    SchemaError
+        If another schema version wrote the curves, or they depart from the schema.
+    """
+    import xarray as xr  # takes a second, which gathering does without
+
+    path = Path(path)
+    if path.name == CURVES:
+        return open_curves(find_curves(path))
+    check_whole(path)
+    return xr.open_zarr(path, chunks=None)
+
+
+def open_curves(store):
+    """Open the store of curves that :func:`find_curves` found; raises as :func:`open_dataset`."""
+    import xarray as xr  # as above
+
+    dataset = xr.open_zarr(store, chunks=None)
+    check_schema(dataset, store)
+    check_whole(store)
+    return dataset
+
+
+def _sweep_chunks(sizes):
+    """Chunk lengths along the sweep: whole cells, as many as make about CHUNK_BYTES."""
+    _, variables = tables(errors="integrand" in sizes)
+    largest = max(math.prod(sizes[dim] for dim in v.dims) for v in variables.values())
+    room = max(1, CHUNK_BYTES // (8 * largest))
+    chunks = {}
+    for name in reversed(SWEEP_DIMS):
+        chunks[name] = min(sizes[name], room)
+        room = max(1, room // chunks[name])
+    return {name: chunks[name] for name in SWEEP_DIMS}
+
+
+def _provenance(experiment):
+    config = json.dumps(experiment.canonical(), sort_keys=True, allow_nan=False)
+    blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
+    return {
+        "Conventions": "CF-1.11",
+        "schema_version": SCHEMA_VERSION,
+        "title": experiment.title,
+        "bqlib_version": bqlib.__version__,
+        "numpy_version": np.__version__,
+        "scipy_version": scipy.__version__,
+        "blas": f"{blas['name']} {blas['version']}",
+        "git_commit": _git_commit(),
+        "config": config,
+        "config_sha256": hashlib.sha256(config.encode()).hexdigest(),
+    }
+
+
+def _git_commit():
+    """The commit of the checkout that bqlib runs from, "-dirty" where it was changed; or ""."""
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    try:
+        found = subprocess.run(
+            command, cwd=Path(__file__).parent, capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return found.stdout.strip()

@@ -1,0 +1,37 @@
+"""Which pieces count: those that the gathered curves ask for."""
+
+import json
+
+from bqlib.results.files import read_head
+from bqlib.results.layout import Layout, piece_name
+from bqlib.results.timings import failed_trials, timed_pieces
+from bqlib.sweep.experiment import Experiment
+from bqlib.sweep.spec import Algorithm
+
+
+def pieces_used(results):
+    """Names of the pieces that the curves ask for; None where there are no curves to tell it.
+
+    Others may be there as well: of other cells or, since seeds came to a block that was not full,
+    of other blocks.
+    """
+    try:
+        config = json.loads(read_head(Layout(results).curves)["attributes"]["config"])
+        algorithms = [Algorithm(**algorithm) for algorithm in config["algorithms"]]
+        sweep = Experiment(**config | {"algorithms": algorithms})
+    except (OSError, ValueError, KeyError, TypeError):  # damage, which is told as such
+        return None
+    return {piece_name(cell, block) for cell in sweep.cells() for block in sweep.blocks()}
+
+
+def timings_used(results):
+    """Names of the pieces in use that have a file of timings, in their order."""
+    used = pieces_used(results)
+    return [piece for piece in timed_pieces(results) if used is None or piece in used]
+
+
+def all_failed(results):
+    """(piece, seed, reason) of each failed trial of the pieces in use that are there."""
+    at = Layout(results)
+    there = (piece for piece in timings_used(results) if at.piece(piece).exists())
+    return failed_trials(results, there)

@@ -1,0 +1,126 @@
+"""A Snakemake job as a thin client: it asks for its piece or study and writes the answer."""
+
+import contextlib
+import hashlib
+import json
+import os
+import signal
+import socket
+import sys
+import traceback
+
+from bqlib.results.files import write_atomically
+from bqlib.running.errors import RunEndedError, RunError
+from bqlib.running.paths import PATHS, SOCKET, Paths
+
+
+def fetch_piece(cell, first, last, digest, piece, timing, threads=1, memory=None):
+    """Have the run's process compute a piece, and write it.
+
+    Parameters
+    ----------
+    cell : dict
+        The fields of a :class:`bqlib.sweep.spec.Cell`.
+    first, last : int
+        The block of seeds.
+    digest : str
+        Digest of the cell's spec, to be sure that both sides mean the same.
+    piece, timing : path-like
+        Files to write: the piece, and as JSON the seconds of each trial and what identifies the
+        piece.
+    threads : int
+    memory : int, optional
+        Threads and MiB of this job, for where each job does its own work.
+
+    Raises
+    ------
+    RunError
+        If there is no run's process, it ended, or it could not do the work.
+    """
+    request = {"cell": cell, "first": first, "last": last, "digest": digest}
+    data, seconds = _ask(request, threads, memory)
+    record = {"digest": digest, "sha256": hashlib.sha256(data).hexdigest(), **seconds}
+    write_atomically(timing, json.dumps(record, indent=1).encode() + b"\n")
+    write_atomically(piece, data)
+
+
+def fetch_study(name, digest, threads=1, memory=None):
+    """Have the run's process compute a study.
+
+    Parameters
+    ----------
+    name : str
+    digest : str
+        Digest of the study's spec.
+    threads, memory
+        As in :func:`fetch_piece`.
+
+    Returns
+    -------
+    list of dict of ndarray
+        For each seed.
+
+    Raises
+    ------
+    RunError
+        If there is no run's process, it ended, or a seed failed.
+    """
+    from bqlib.studies.study import unpack  # loads numpy, which pieces do without
+
+    data, _ = _ask({"study": name, "digest": digest}, threads, memory)
+    return unpack(data)
+
+
+def _ask(request, threads, memory):
+    """The answer to a request, and what goes to a file of timings.
+
+    The run's process gives it; where each job does its own work, this process does, with so many
+    threads and MiB of memory.
+    """
+    if SOCKET in os.environ:
+        return _ask_the_run(os.environ[SOCKET], request)
+    from bqlib.running.here import answer_here  # loads Dask, 1.3 s, which other jobs do without
+
+    return answer_here(Paths.from_json(os.environ[PATHS]), request, threads, memory)
+
+
+def _ask_the_run(path, request):
+    """The answer of the run's process, through its socket at `path`."""
+    head, data = b"", b""
+    gone = (ConnectionError, FileNotFoundError)
+    with contextlib.suppress(*gone), socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(path)
+        connection.sendall(json.dumps(request).encode() + b"\n")
+        with connection.makefile("rb") as answer:
+            head = answer.readline()
+            data = answer.read()
+    head = json.loads(head or b"{}")
+    if "error" in head:
+        raise RunError(head["error"])
+    if head.get("size") != len(data):
+        raise RunEndedError("the run's process ended before the work was done")
+    return data, head["timing"]
+
+
+@contextlib.contextmanager
+def logged(path):
+    """Send what a job prints to its log, and show only one line of an error on the terminal.
+
+    A job that is told to end does so without a word, and leaves no half-written files.
+    """
+    terminal = sys.stderr
+    before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    log = open(path, "w", encoding="utf-8")  # noqa: SIM115, as closing it may fail
+    with contextlib.redirect_stdout(log), contextlib.redirect_stderr(log):
+        try:
+            yield
+        except Exception as error:
+            with contextlib.suppress(OSError):  # the disk may be full
+                traceback.print_exc(file=log)
+            if not isinstance(error, RunEndedError):
+                print(f"[bqlib] {type(error).__name__}: {error}", file=terminal, flush=True)
+            raise SystemExit(1) from None
+        finally:
+            signal.signal(signal.SIGTERM, before)
+            with contextlib.suppress(OSError):
+                log.close()

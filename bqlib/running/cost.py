@@ -1,0 +1,199 @@
+"""What a sweep has done, and what the rest will cost, before it is spent."""
+
+import time
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from statistics import fmean
+
+import numpy as np
+
+from bqlib.results.layout import Layout, piece_name
+from bqlib.results.text import aligned
+from bqlib.results.timings import digest_of, read_timing
+from bqlib.studies.cost import peak_bytes
+
+PYTHON_BYTES = 200e6  # of a worker with its libraries, before it has work
+CALIBRATION_SECONDS = 0.2  # of the shortest run that is trusted
+SMALLEST_N, SMALLEST_POOL = 8, 64
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Cost of one trial.
+
+    Attributes
+    ----------
+    seconds : float
+    bytes : float
+        Largest memory that it holds.
+    measured : bool
+        Whether the seconds are those of finished trials, and not of smaller ones.
+    """
+
+    seconds: float
+    bytes: float
+    measured: bool
+
+
+@dataclass(frozen=True)
+class Row:
+    """One algorithm on one pair of target and kernel, over all length-scales.
+
+    Attributes
+    ----------
+    target, kernel, algorithm : str
+    done, failed, missing : int
+        Trials. Those that failed are done, too; those that another sweep or other code made are
+        missing.
+    cost : Cost or None
+        Of one trial, where some are missing.
+    """
+
+    target: str
+    kernel: str
+    algorithm: str
+    done: int
+    failed: int
+    missing: int
+    cost: Cost | None
+
+
+def plan(experiment, results):
+    """Count the trials of a sweep, and estimate what the missing ones cost on this machine.
+
+    Parameters
+    ----------
+    experiment : bqlib.sweep.experiment.Experiment
+    results : Path
+        Its folder of results; need not exist.
+
+    Returns
+    -------
+    list of Row
+
+    Notes
+    -----
+    Where trials of a row are finished, theirs is the time. Else, a smaller trial is run here, and
+    one each with twice its points and twice its pool; time and memory are taken to be powers of
+    both numbers. On the paper's sweep this takes seconds, and is right to within a factor of 2.
+    """
+    groups = defaultdict(list)
+    for cell in experiment.cells():
+        groups[cell.target, cell.kernel, cell.algorithm].append(cell)
+    return [_row(experiment, results, *labels, cells) for labels, cells in groups.items()]
+
+
+def _row(experiment, results, target, kernel, algorithm, cells):
+    seconds, failed, missing, unfinished = [], 0, 0, None
+    for cell in cells:
+        digest = experiment.spec(cell).digest
+        for first, last in experiment.blocks():
+            name = piece_name(cell, (first, last))
+            if Layout(results).piece(name).exists() and digest_of(results, name) in (digest, None):
+                own_seconds, own_failed = read_timing(results, name)
+                seconds += own_seconds.values()
+                failed += len(own_failed)
+            else:
+                missing += last - first + 1
+                unfinished = cell
+    cost = None
+    if missing:
+        cost = estimate(experiment.spec(unfinished))
+        if seconds:
+            cost = replace(cost, seconds=fmean(seconds), measured=True)
+    done = len(cells) * experiment.seeds - missing
+    return Row(target, kernel, algorithm, done, failed, missing, cost)
+
+
+def estimate(spec):
+    """Cost of one trial of `spec`, from runs of smaller ones in this process."""
+    n, pool = spec.n, spec.candidates.size
+    for part in (32, 16, 8, 4, 2, 1):
+        small_n = max(n // part, min(n, SMALLEST_N))
+        small_pool = max(pool // part, min(pool, max(SMALLEST_POOL, 2 * small_n)))
+        if _seconds(spec, small_n, small_pool) > CALIBRATION_SECONDS:
+            break
+    sizes = [
+        (small_n, small_pool),
+        (min(2 * small_n, n), small_pool),
+        (small_n, min(2 * small_pool, pool)),
+    ]
+    whole = [_power_law(measure, spec, sizes) for measure in (_seconds, _bytes)]
+    return Cost(whole[0], PYTHON_BYTES + whole[1], measured=False)
+
+
+def _power_law(measure, spec, sizes):
+    """A measure of the whole trial, from those of three sizes: c n^a M^b, a and b not negative."""
+    (n, pool), (twice_n, _), (_, twice_pool) = sizes
+    base, with_n, with_pool = (max(measure(spec, *size), 1e-9) for size in sizes)
+    found = base
+    if twice_n > n:
+        found *= (spec.n / n) ** max(0.0, np.log(with_n / base) / np.log(twice_n / n))
+    if twice_pool > pool:
+        power = max(0.0, np.log(with_pool / base) / np.log(twice_pool / pool))
+        found *= (spec.candidates.size / pool) ** power
+    return float(found)
+
+
+def _seconds(spec, n, pool):
+    """Seconds of a small trial; the least of some where it is short."""
+    smaller = _smaller(spec, n, pool)
+    start, found = time.perf_counter(), []
+    while not found or (len(found) < 5 and time.perf_counter() - start < CALIBRATION_SECONDS):
+        found.append(smaller.run(0)[1])
+    return min(found)
+
+
+def _bytes(spec, n, pool):
+    """Peak of the memory that a small trial allocates."""
+    return peak_bytes(_smaller(spec, n, pool).run, 0)
+
+
+def _smaller(spec, n, pool):
+    return replace(spec, n=n, candidates=replace(spec.candidates, size=pool))
+
+
+def as_text(rows, workers):
+    """Rows as a table for a terminal, and what they come to on a number of workers."""
+    words, counts = ("target", "kernel", "algorithm"), ("done", "failed", "missing")
+    lines = []
+    for row in rows:
+        costs = {"s/trial": "", "time": "", "GB": ""}
+        if row.cost is not None:
+            sign = "" if row.cost.measured else "~"
+            costs = {
+                "s/trial": f"{sign}{row.cost.seconds:.3g}",
+                "time": _duration(row.missing * row.cost.seconds),
+                "GB": f"{row.cost.bytes / 1e9:.2g}",
+            }
+        lines.append({name: getattr(row, name) for name in (*words, *counts)} | costs)
+    missing = sum(row.missing for row in rows)
+    text = aligned(lines, (*counts, "s/trial", "time", "GB")) + (
+        f"\n{sum(row.done for row in rows)} trials done, {sum(row.failed for row in rows)} of them "
+        f"failed; {missing} missing"
+    )
+    if missing:
+        unfinished = [row for row in rows if row.cost]
+        seconds = sum(row.missing * row.cost.seconds for row in unfinished)
+        gigabytes = max(row.cost.bytes for row in unfinished) / 1e9
+        text += (
+            f"\nabout {_duration(seconds)} of one core like those of this machine: "
+            f"{_duration(seconds / workers)} on {workers} worker{'s' * (workers > 1)} of "
+            f"{gigabytes:.2g} GB each"
+        )
+    return text
+
+
+def _duration(seconds):
+    """Seconds as people say them.
+
+    Examples
+    --------
+    >>> _duration(0.0312), _duration(74), _duration(5000), _duration(3e6)
+    ('0.031 s', '1.2 min', '1.4 h', '833 h')
+    """
+    unit, size = next(
+        ((unit, size) for unit, size in (("h", 3600), ("min", 60)) if seconds >= size), ("s", 1)
+    )
+    number = seconds / size
+    return f"{number:.0f} {unit}" if number >= 10 else f"{number:.2g} {unit}"

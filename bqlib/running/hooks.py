@@ -1,0 +1,191 @@
+"""A run inside Snakemake, from its start hook to its end hooks.
+
+This is the one room that touches Snakemake's private parts. Each place says what it relies on and
+what breaks without it; all were checked on Snakemake 9.27.1 with its plug-in for Slurm 2.8.0.
+"""
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+from base64 import urlsafe_b64encode
+from pathlib import Path
+
+from snakemake.logging import logger
+from snakemake.scheduling.job_scheduler import JobScheduler
+
+from bqlib.results.layout import RESULTS, Layout, piece_name
+from bqlib.results.timings import failed_trials
+from bqlib.running import session
+from bqlib.running.errors import RunError
+from bqlib.running.paths import Paths
+from bqlib.running.preflight import check_origin, check_results_folder, why_jobs_fail
+from bqlib.sweep.file import load, shelf_beside
+from bqlib.sweep.words import SweepError
+
+SOME_FAILED = 3  # exit code of a run that is complete but for failed trials
+
+
+def prepare(workflow, config, shell):
+    """Read the sweep and get Snakemake ready for it; ends the process where that cannot be.
+
+    Parameters
+    ----------
+    workflow, config, shell
+        Snakemake's own, as the workflow's files see them.
+
+    Returns
+    -------
+    Run
+    """
+    _find_interpreter_with_spaces()
+    project = Path(str(workflow.current_basedir)).parent.parent
+    default = project / "config" / "config.yaml"
+    sweep = Path(workflow.configfiles[-1]) if workflow.configfiles else default
+    shelf = shelf_beside(default)
+    site = project / config.get("site", "profiles/local/site.yaml")
+    try:
+        experiment = load(sweep, shelf)
+        paths = Paths(sweep, shelf, site, RESULTS / experiment.name)
+        check_results_folder(paths.results)
+        if workflow.is_main_process:
+            check_origin(paths, experiment, _is_known)
+    except (SweepError, RunError) as error:
+        print(error, file=sys.stderr)
+        raise SystemExit(1) from None
+    paths.announce()
+    run = Run(workflow, paths, experiment)
+    signal.signal(signal.SIGINT, run.interrupt)
+    # Snakemake's own for SIGTERM takes a lock that the interrupted thread may hold: it waited for
+    # ever where jobs had just failed.
+    JobScheduler.exit_gracefully = _in_a_thread(JobScheduler.exit_gracefully)
+    # Jobs ignore Ctrl-C: they are told to end once this process has heard of it.
+    shell.prefix("set -euo pipefail; trap '' INT; ")
+    return run
+
+
+class Run:
+    """One run of the workflow.
+
+    Attributes
+    ----------
+    paths : bqlib.running.paths.Paths
+    experiment : bqlib.sweep.experiment.Experiment
+    """
+
+    def __init__(self, workflow, paths, experiment):
+        self.paths, self.experiment = paths, experiment
+        self._workflow = workflow
+        self._session = None
+
+    def start(self):
+        """Start the run's process; ends this process where that cannot be."""
+        try:
+            self._session = session.start(self.paths)
+        except RunError as error:
+            say(error)
+            raise SystemExit(1) from None
+
+    def interrupt(self, number, frame):
+        """End the run on Ctrl-C, without a traceback of each job."""
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one must not break into the end
+        say("interrupted: ending what runs")
+        logger.setLevel("CRITICAL")  # or Snakemake reports each job that ends
+        if self._session:
+            session.interrupt(self._session)
+            if _submits_jobs(self._workflow):
+                say("Slurm's jobs are cancelled; Snakemake may take three minutes to notice")
+                _in_a_thread(_cancel_jobs)(self._workflow)
+        raise SystemExit(session.INTERRUPTED)
+
+    def end(self, error=False):
+        """Stop the run's process, and say in the last lines how it went and what to do next."""
+        if error and _submits_jobs(self._workflow):
+            _cancel_jobs(self._workflow)
+        reason = session.stop(self._session, complete=not error) if self._session else ""
+        results, trials = self.paths.results, self.experiment.trial_count()
+        pieces = [
+            piece_name(cell, block)
+            for cell in self.experiment.cells()
+            for block in self.experiment.blocks()
+        ]
+        failed = failed_trials(results, pieces)
+        interrupted = reason == session.INTERRUPTED_REASON
+        if error:
+            say(f"stopped: {reason or why_jobs_fail(results)}")
+            when = "to go on" if interrupted else "once the cause is mended"
+            say(f"finished pieces are kept in {results}: {when}, give the same command again")
+        else:
+            say(f"results are in {results}; read {Layout(results).report.name} first")
+        if failed:
+            name, seed, why = failed[0]
+            say(f"{len(failed)} of {trials} trials failed")
+            say(f"the first is {name.rpartition('/')[0]}, seed {seed}: {why}")
+            say(f"to try them again: bqlib retry {results}, then the same command again")
+        if error or failed:
+            code = session.INTERRUPTED if interrupted else 1 if error else SOME_FAILED
+            raise SystemExit(code)
+
+
+def say(text):
+    """One line on the terminal."""
+    print(f"[bqlib] {text}", file=sys.stderr)
+
+
+def _in_a_thread(handler):
+    """A signal handler that may take locks which the thread that the signal interrupts holds."""
+
+    def handle(*arguments):
+        threading.Thread(target=handler, args=arguments, daemon=True).start()
+
+    return handle
+
+
+def _find_interpreter_with_spaces():
+    """Let Snakemake find an interpreter whose path has spaces through PATH.
+
+    It writes ``sys.executable`` into the commands of scripts without quotes: without this no script
+    starts where the path needs them.
+    """
+    if sys.executable != shlex.quote(sys.executable):
+        folders = [os.path.dirname(sys.executable), *os.get_exec_path()]
+        os.environ.update(PATH=os.pathsep.join(folders))
+        sys.executable = "python"
+
+
+def _submits_jobs(workflow):
+    """Whether Snakemake's jobs are Slurm's: its plug-in gives them one name, ``run_uuid``."""
+    return hasattr(workflow.scheduler._executor, "run_uuid")
+
+
+def _cancel_jobs(workflow):
+    """Cancel all of Snakemake's jobs in Slurm's queue, and let it submit no others.
+
+    While Snakemake asks for the states of jobs it does not know of them, so that its own cancelling
+    misses them; and it first submits what it meant to, from ``_job_submission_executor``.
+    """
+    executor = workflow.scheduler._executor
+    submitter = getattr(executor, "_job_submission_executor", None)
+    if submitter is not None:
+        submitter.shutdown(wait=False, cancel_futures=True)
+    command = ["scancel", f"--name={executor.run_uuid}"]
+    try:
+        subprocess.run(command, check=True, capture_output=True, timeout=60)
+    except FileNotFoundError:
+        pass  # where Slurm is missing, nothing was submitted
+    except subprocess.SubprocessError:
+        say(f"jobs may be left in the queue; to cancel them: {shlex.join(command)}")
+
+
+def _is_known(path):
+    """Whether Snakemake has a record of how an output was made.
+
+    It keeps one below ``.snakemake/metadata``: its name is the path in base64, in parts of 254
+    letters. If that changes, every file seems to come from elsewhere, and reruns are refused.
+    """
+    name = urlsafe_b64encode(str(path).encode()).decode()
+    *folders, last = (name[i : i + 254] for i in range(0, len(name), 254))
+    record = Path(".snakemake", "metadata", *("@" + folder for folder in folders), last)
+    return record.exists()

@@ -1,0 +1,78 @@
+"""What a run refuses before it starts."""
+
+import os
+import shlex
+import shutil
+from pathlib import Path
+
+from bqlib.results.files import read_head
+from bqlib.results.layout import Layout
+from bqlib.results.retry import outdated
+from bqlib.running.errors import RunError
+from bqlib.schema import SCHEMA_VERSION
+from bqlib.sweep.file import shelf_beside
+
+LEAST_SPACE = 2**20  # bytes; with less, a disk is full
+
+
+def why_jobs_fail(results):
+    """What may have made jobs fail, for the last lines of a run."""
+    if shutil.disk_usage(results).free < LEAST_SPACE:
+        return f"the disk that holds {results} is full"
+    return "a job failed, see above"
+
+
+def check_results_folder(results):
+    """Refuse to run into a folder that cannot be written, or that another schema version wrote.
+
+    Raises
+    ------
+    RunError
+    """
+    results = Path(results)
+    existing = next(path for path in (results, *results.absolute().parents) if path.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK):
+        raise RunError(
+            f"results would go to {results}, but {existing} is not a folder that can be written: "
+            "change its permissions, or run from another folder"
+        )
+    try:
+        version = read_head(Layout(results).curves)["attributes"].get("schema_version")
+    except (OSError, ValueError, KeyError):
+        return  # nothing there, or what gathering will replace
+    if version != SCHEMA_VERSION:
+        raise RunError(
+            f"{results} was written with schema version {version}, this bqlib writes version "
+            f"{SCHEMA_VERSION}: move that folder away, or give the sweep another name"
+        )
+
+
+def check_origin(paths, experiment, is_known):
+    """Refuse to run into results of another sweep or other code that Snakemake would keep.
+
+    Snakemake recomputes the outdated files that it made here. It has no record of files that came
+    from elsewhere, and would take them as they are.
+
+    Parameters
+    ----------
+    paths : bqlib.running.paths.Paths
+        With the folder of results as Snakemake names it.
+    experiment : bqlib.sweep.experiment.Experiment
+    is_known : callable
+        Whether Snakemake has a record of how a file was made, by its path.
+
+    Raises
+    ------
+    RunError
+    """
+    at = Layout(paths.results)
+    strange = [path for path in outdated(at.folder, experiment) if not is_known(at.file(path))]
+    if strange:
+        command = ["bqlib", "retry", "--sweep", str(paths.sweep), str(at.folder)]
+        if shelf_beside(paths.sweep).resolve() != paths.shelf.resolve():
+            command[4:4] = ["--shelf", os.path.relpath(paths.shelf)]
+        raise RunError(
+            f"{at.folder} holds {len(strange)} files of another sweep or of other code, which "
+            f"Snakemake did not make here; the first is {strange[0]}. To keep them, give the sweep "
+            f"another name; to recompute them: {shlex.join(command)}"
+        )

@@ -1,0 +1,230 @@
+"""A run from start to end: its lock and its process."""
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+import psutil
+
+from bqlib.results.layout import Layout
+from bqlib.running.errors import ClusterError, RunError
+from bqlib.running.jobs import cancel_jobs
+from bqlib.running.paths import SOCKET
+from bqlib.running.site import read_site
+
+RUN_LOG = "run"
+LOCK_SECONDS = 30  # for which a run waits for the end of one whose Snakemake was killed
+INTERRUPTED_REASON = "interrupted"
+INTERRUPTED = 128 + signal.SIGINT  # exit code, as in a shell
+
+
+@dataclass(frozen=True)
+class Session:
+    """A run's process, as Snakemake holds it.
+
+    Attributes
+    ----------
+    process : subprocess.Popen or None
+        None where each job does its own work.
+    folder : str
+        Private folder, with the socket of the process.
+    results : Layout
+    lock : file
+        Keeps other runs off the results while it is open.
+    stopping : threading.Event
+        Set when the run is told to end.
+    """
+
+    process: subprocess.Popen | None
+    folder: str
+    results: Layout
+    lock: TextIO
+    stopping: threading.Event
+
+
+def start(paths):
+    """Start the run's process and tell this process's children where it listens.
+
+    Should it end before it is told to, this process gets a SIGTERM, on which Snakemake starts no
+    further job and ends.
+
+    Parameters
+    ----------
+    paths : bqlib.running.paths.Paths
+        Its log goes to ``logs/run.log`` among the results.
+
+    Returns
+    -------
+    Session
+
+    Raises
+    ------
+    RunError
+        If another run works on the same results, or the process cannot start.
+    """
+    try:
+        own_work = read_site(paths.site).system == "job"
+    except ClusterError as error:
+        raise RunError(str(error)) from None
+    results = Layout(paths.results)
+    log = results.log(RUN_LOG)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    held = lock(results.folder, patience=LOCK_SECONDS)
+    cancel_jobs(results.folder)  # of a run that was killed: they may still wait in the queue
+    # The manifest describes what is there now, which this run will change.
+    for path in (results.journal, results.manifest, results.provenance):
+        path.unlink(missing_ok=True)
+    # A socket's path may have about 100 bytes, so it cannot lie among the results.
+    folder = tempfile.mkdtemp(prefix="bqlib-")
+    if own_work:
+        return Session(None, folder, results, held, threading.Event())
+    path = os.path.join(folder, "socket")
+    task = {"paths": paths.as_json(), "socket": path, "parent": os.getpid()}
+    with open(log, "ab") as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "bqlib.running.server", json.dumps(task)],
+            stdin=subprocess.DEVNULL,
+            stdout=sys.stderr.fileno(),
+            stderr=errors,
+            start_new_session=True,  # Ctrl-C is Snakemake's to handle; it then calls stop()
+            pass_fds=[held.fileno()],  # the results are in use until both have ended
+        )
+    session = Session(process, folder, results, held, threading.Event())
+    while not os.path.exists(path):
+        if process.poll() is not None:
+            raise RunError(stop(session))
+        time.sleep(0.02)
+    os.environ[SOCKET] = path
+    threading.Thread(target=_watch_process, args=(session,), daemon=True).start()
+    return session
+
+
+def lock(results, patience=0.0):
+    """The open lock file of a folder of results; it is free again when it is closed.
+
+    `patience` is for how many seconds to wait for the end of a run whose Snakemake was killed.
+
+    Raises
+    ------
+    RunError
+        If another process holds it.
+    """
+    held = Layout(results).lock.open("a+", encoding="utf-8")
+    end = time.monotonic() + patience
+    while True:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except BlockingIOError:
+            held.seek(0)
+            owner = held.read().strip()
+            if _has_ended(owner) and time.monotonic() < end:
+                time.sleep(0.2)
+                continue
+            held.close()
+            raise RunError(
+                f"another run works on {results} ({owner or 'its process is unknown'}): wait until "
+                "it ends, or give the sweep another name"
+            ) from None
+        except OSError as error:
+            held.close()
+            raise RunError(
+                f"{results} cannot be locked against other runs ({error.strerror}): mount its file "
+                "system with flock, or put the results on another disk"
+            ) from None
+    held.truncate(0)
+    held.write(_owner(os.getpid()))
+    held.flush()
+    return held
+
+
+def _owner(pid):
+    return f"process {pid} on {socket.gethostname()}\n"
+
+
+def _has_ended(owner):
+    """Whether the owner of a lock was a process of this machine, and is gone."""
+    pid = owner.split()[1] if owner else ""
+    return owner == _owner(pid).strip() and not psutil.pid_exists(int(pid))
+
+
+def _watch_process(session):
+    session.process.wait()
+    if not session.stopping.is_set():
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def interrupt(session):
+    """Tell all jobs on this machine and the run's process to end, and do not wait for them."""
+    session.stopping.set()
+    if session.process is None:  # jobs are elsewhere, and Snakemake's to end
+        return
+    jobs = {job.pid: job for job in psutil.Process().children(recursive=True)}
+    with contextlib.suppress(psutil.NoSuchProcess):  # it has ended
+        the_run = psutil.Process(session.process.pid)
+        for process in (the_run, *the_run.children(recursive=True)):
+            jobs.pop(process.pid, None)
+    for job in jobs.values():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            job.terminate()
+    session.process.terminate()
+
+
+def stop(session, complete=False):
+    """End the run's process and its cluster; return when they are gone.
+
+    Parameters
+    ----------
+    session : Session
+    complete : bool
+        Whether the run is, and its trials need not be kept for another one.
+
+    Returns
+    -------
+    str
+        Why the run had ended before this, or an empty text.
+    """
+    interrupted = session.stopping.is_set()
+    session.stopping.set()
+    reason = _end(session) if session.process else ""
+    if interrupted:
+        reason = INTERRUPTED_REASON
+    if complete:
+        shutil.rmtree(session.results.kept, ignore_errors=True)
+    shutil.rmtree(session.folder, ignore_errors=True)
+    session.lock.close()
+    return reason
+
+
+def _end(session):
+    """End the process of a session; why it had ended before this, or an empty text."""
+    process = session.process
+    ended_early = process.poll() is not None
+    process.terminate()
+    try:
+        process.wait(timeout=30)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    if process.returncode < 0:  # it could not do it itself
+        cancel_jobs(session.results.folder)
+        shutil.rmtree(session.results.private, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        return Path(session.folder, "reason").read_text(encoding="utf-8")
+    if not ended_early:
+        return ""
+    if process.returncode < 0:
+        return f"the run's process was killed (signal {-process.returncode})"
+    return f"the run's process ended by itself; see {session.results.log(RUN_LOG)}"

@@ -1,0 +1,85 @@
+"""What runs on a Dask worker: one trial, within the worker's memory and by the right code."""
+
+import socket
+import sys
+from contextlib import contextmanager
+from functools import cache
+from importlib.metadata import version
+
+from bqlib.running.errors import OtherCodeError
+from bqlib.sweep.plugins import PluginError
+
+
+def attempt(spec, seed, expected):
+    """Run a spec at one seed, within the worker's memory and by the versions that are expected.
+
+    Returns
+    -------
+    arrays : dict of ndarray
+    seconds : float
+
+    Raises
+    ------
+    OtherCodeError
+        If the worker runs other versions, or other code than the spec's digest stands for, or
+        cannot load a plug-in.
+    """
+    where = socket.gethostname()
+    refuse_other_versions(versions(), expected, where)
+    try:
+        code = spec.code_here()
+    except PluginError as error:
+        raise OtherCodeError(f"the worker on {where} has not all plug-ins: {error}") from None
+    if code != spec.fingerprint:
+        raise OtherCodeError(
+            f"the worker on {where} runs other code: was bqlib or a plug-in changed during the "
+            "run? Start it again"
+        )
+    with memory_limited(own_memory()):
+        try:
+            return spec.run(seed)
+        except (SystemExit, KeyboardInterrupt, GeneratorExit) as error:
+            # Dask would close the worker for good, and tell nobody why.
+            raise RuntimeError(f"its code raised {error!r}, which ends programs") from error
+
+
+def refuse_other_versions(theirs, ours, worker):
+    """Raise an OtherCodeError unless a worker's versions are those of this process."""
+    if theirs != ours:
+        pairs = [f"{k} {theirs.get(k)} and not {ours[k]}" for k in ours if theirs.get(k) != ours[k]]
+        raise OtherCodeError(f"worker {worker} runs {', '.join(pairs)}: make them equal")
+
+
+@cache
+def versions():
+    """Versions that results depend on."""
+    packages = {name: version(name) for name in ("bqlib", "numpy", "scipy")}
+    return packages | {"python": ".".join(map(str, sys.version_info[:2]))}
+
+
+def own_memory():
+    """Bytes of memory that the worker of this thread has; None where it is not limited."""
+    from distributed import get_worker
+
+    return get_worker().memory_manager.memory_limit
+
+
+@contextmanager
+def memory_limited(limit):
+    """Let allocations of this process beyond `limit`, a worker's bytes, raise a MemoryError.
+
+    Without it, what runs out of memory is the machine or the job, and that kills the worker.
+    A sixteenth and 256 MiB are left to Python and to the process that watches over the worker.
+    """
+    import resource  # not on every system
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    if limit:
+        wanted = max(limit - limit // 16 - 2**28, limit // 2)
+        if hard != resource.RLIM_INFINITY:
+            wanted = min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_DATA, (wanted, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))

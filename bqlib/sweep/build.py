@@ -1,0 +1,71 @@
+"""Objects from the content of a sweep: targets, kernels, integrands, designs, weight rules."""
+
+import inspect
+from functools import partial, update_wrapper
+
+import numpy as np
+
+from bqlib.sweep import registry
+
+# Keys of a target file that are words for people, not science.
+FREE_TEXT = ("name", "about", "source", "licence")
+
+
+def build_target(content):
+    """The target that the content of a target file describes."""
+    family = registry.find("target", content["family"])
+    return family(**arguments(content, "family", *FREE_TEXT))
+
+
+def arguments(content, *other_keys):
+    """Keyword arguments from the content of a file: lists of numbers are arrays."""
+    return {
+        name: np.array(value) if isinstance(value, list) else value
+        for name, value in content.items()
+        if name not in other_keys
+    }
+
+
+def build_kernel(parameters, lengthscale, target):
+    """The kernel of these parameters (family, shape and others) at one length-scale.
+
+    `target` goes to the kernels that are made for one.
+    """
+    family = registry.find("kernel", parameters["family"])
+    takes = inspect.signature(family).parameters
+    given = arguments(parameters, "family", "shape")
+    if "target" in takes:
+        given["target"] = target
+    shape = np.array(parameters.get("shape", 1.0), dtype=float)
+    if shape.ndim == 2:
+        given["covariance"] = lengthscale * shape * lengthscale
+    elif "lengthscale" in takes:
+        given["lengthscale"] = lengthscale * shape
+    return family(**given)
+
+
+def build_integrand(parameters):
+    """The function of :mod:`bqlib.integrands` that these parameters name, and the others of them.
+
+    Examples
+    --------
+    >>> build_integrand({"family": "rkhs_ball", "terms": 10})[1]
+    {'terms': 10}
+    """
+    family = registry.find("integrand", parameters["family"])
+    return family, arguments(parameters, "family")
+
+
+def build_rule(kind, algorithm):
+    """The design or weight rule, as `kind` says, of an algorithm as a sweep's config holds it.
+
+    Examples
+    --------
+    >>> build_rule("weights", {"name": "sbq", "design": "sbq", "weights": "bq"}).__name__
+    'bq'
+    """
+    function = registry.find(kind, algorithm[kind])
+    parameters = arguments(algorithm.get(f"{kind}_parameters", {}))
+    if not parameters:
+        return function
+    return update_wrapper(partial(function, **parameters), function)

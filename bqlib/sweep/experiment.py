@@ -1,0 +1,119 @@
+"""The sweep as data: the cells and seeds that it asks for."""
+
+import json
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from itertools import product
+
+from bqlib.candidates import Candidates
+from bqlib.sweep import registry
+from bqlib.sweep.build import build_target
+from bqlib.sweep.spec import Cell, Spec, StudySpec, digest_of_target, study_fingerprint
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A checked sweep.
+
+    Attributes
+    ----------
+    name, title : str
+    targets : dict
+        Label to the content of the target file.
+    kernels : dict
+        Label to family and parameters, defaults filled in.
+    lengthscales : tuple of float
+        To 12 significant digits, in the order given.
+    algorithms : tuple of Algorithm
+    candidates : Candidates
+    integrands : dict
+        Label to family and parameters, defaults filled in; often empty.
+    n : int
+        Largest number of points.
+    seeds : int
+        Number of replications: seeds 0 to seeds - 1.
+    seeds_per_job : int
+    rate_windows : tuple of (int, int)
+        First and last number of points of each window in which rates are fitted.
+    studies : tuple of str
+        Names of studies, run at the first target, kernel and length-scale.
+    """
+
+    name: str
+    title: str
+    targets: dict
+    kernels: dict
+    lengthscales: tuple
+    algorithms: tuple
+    candidates: Candidates
+    integrands: dict
+    n: int
+    seeds: int
+    seeds_per_job: int
+    rate_windows: tuple
+    studies: tuple = ()
+
+    def cells(self):
+        """All cells, the algorithm varying fastest."""
+        names = [algorithm.name for algorithm in self.algorithms]
+        return [
+            Cell(*labels)
+            for labels in product(self.targets, self.kernels, self.lengthscales, names)
+        ]
+
+    def blocks(self):
+        """First and last seed of each job of a cell; only the last block may be short.
+
+        More seeds keep the full blocks as they are, so that finished jobs stay finished.
+        """
+        return [
+            (first, min(first + self.seeds_per_job, self.seeds) - 1)
+            for first in range(0, self.seeds, self.seeds_per_job)
+        ]
+
+    def trial_count(self):
+        """Number of trials, without those of studies."""
+        return len(self.cells()) * self.seeds
+
+    def build_targets(self):
+        """The target objects by label."""
+        return {label: build_target(content) for label, content in self.targets.items()}
+
+    def spec(self, cell):
+        """What a worker needs for `cell`, one of :meth:`cells`."""
+        return self._specs[cell]
+
+    def study(self, name):
+        """What a worker needs for a study, one of `studies`."""
+        (target, content), (kernel, parameters) = (
+            next(iter(choices.items())) for choices in (self.targets, self.kernels)
+        )
+        code = study_fingerprint(content["family"], parameters["family"], name)
+        seeds = min(self.seeds, registry.find("study", name).seeds)
+        cell = (target, kernel, self.lengthscales[0])
+        return StudySpec(name, cell, content, parameters, self.candidates, self.n, seeds, code)
+
+    def canonical(self):
+        """The whole sweep as strict JSON would hold it; equal sweeps give equal dicts."""
+        return json.loads(json.dumps(asdict(self), allow_nan=False))
+
+    @cached_property
+    def _specs(self):
+        algorithms = {algorithm.name: algorithm for algorithm in self.algorithms}
+        # A target may be a large data set: it is digested once, not for each cell.
+        digests = {label: digest_of_target(target) for label, target in self.targets.items()}
+        specs = {}
+        for cell in self.cells():
+            spec = Spec(
+                cell=cell,
+                target=self.targets[cell.target],
+                target_digest=digests[cell.target],
+                kernel=self.kernels[cell.kernel],
+                algorithm=algorithms[cell.algorithm],
+                candidates=self.candidates,
+                n=self.n,
+                integrands=self.integrands,
+                fingerprint="",
+            )
+            specs[cell] = replace(spec, fingerprint=spec.code_here())
+        return specs

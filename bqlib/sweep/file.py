@@ -1,0 +1,321 @@
+"""The sweep file: :func:`load` reads it and names every problem with its line."""
+
+import inspect
+import json
+import math
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    create_model,
+)
+
+from bqlib import embeddings
+from bqlib.candidates import SOURCES, Candidates
+from bqlib.checks import checked_points
+from bqlib.sweep import plugins, registry, yamlfile
+from bqlib.sweep.build import build_integrand, build_kernel
+from bqlib.sweep.experiment import Experiment
+from bqlib.sweep.families import (
+    checked_kernel,
+    family_of,
+    field_types,
+    function_keys,
+    one_of,
+    rule,
+    storable,
+)
+from bqlib.sweep.spec import Algorithm
+from bqlib.sweep.targets import checked_target
+from bqlib.sweep.values import MOST, Count, Label, Positive
+from bqlib.sweep.words import Keys, SweepError, at_key, fail, problems_in, shown, unknown
+from bqlib.sweep.yamlfile import place
+from bqlib.targets import Empirical
+
+# Snakemake plans all jobs at once, and a job holds all curves of its seeds.
+MOST_JOBS, MOST_SEEDS_PER_JOB = 1_000_000, 10_000
+
+
+def load(path, shelf=None):
+    """Read and check a sweep file.
+
+    Parameters
+    ----------
+    path : str or Path
+        The YAML file.
+    shelf : str or Path, optional
+        Folder of the targets that a sweep may call by name: ``targets/`` beside the file.
+
+    Returns
+    -------
+    Experiment
+
+    Raises
+    ------
+    SweepError
+        With everything that is wrong.
+    """
+    path = Path(path)
+    try:
+        tree, lines, problems = yamlfile.read(path)
+    except yamlfile.UnreadableError as error:
+        raise SweepError(f"{path}:{error.line}: {error}") from None
+    reading = _Reading(path.parent, shelf_beside(path) if shelf is None else Path(shelf))
+    try:
+        sweep = _Sweep.model_validate(tree, context=reading)
+    except ValidationError as error:
+        problems += [
+            (_line(lines, loc), f"{place(loc)}: {text}") for loc, text in problems_in(error)
+        ]
+    except SystemExit as error:
+        problems.append((1, f"a plug-in would have ended bqlib: {plugins.told(error)}"))
+    if problems:
+        raise SweepError(
+            *[f"{path}:{line}: {' '.join(text.split())}" for line, text in sorted(set(problems))]
+        )
+    experiment = Experiment(
+        name=sweep.name,
+        title=sweep.title or sweep.name,
+        targets={label: content for label, content, _ in sweep.targets},
+        kernels=sweep.kernels,
+        lengthscales=tuple(sweep.lengthscales),
+        algorithms=tuple(sweep.algorithms),
+        candidates=sweep.candidates,
+        integrands=sweep.integrands,
+        n=sweep.n,
+        seeds=sweep.seeds,
+        seeds_per_job=sweep.seeds_per_job,
+        rate_windows=tuple(sweep.rate_windows),
+        studies=tuple(sweep.studies),
+    )
+    too_large = _too_large(experiment)
+    if too_large:
+        raise SweepError(f"{path}:{lines['seeds',]}: seeds: {too_large}")
+    return experiment
+
+
+def shelf_beside(path):
+    """The folder of targets that a sweep file calls by name where no other is given."""
+    return Path(path).parent / "targets"
+
+
+def _too_large(experiment):
+    """Why a sweep could not be planned, or an empty text."""
+    cells = math.prod(
+        len(getattr(experiment, name)) for name in ("targets", "kernels", "lengthscales")
+    ) * len(experiment.algorithms)
+    jobs = cells * -(-experiment.seeds // experiment.seeds_per_job)
+    if jobs > MOST_JOBS:
+        return (
+            f"{cells} cells with {experiment.seeds} seeds are {jobs} jobs, and a sweep has at most "
+            f"{MOST_JOBS}: ask for fewer seeds, or for more of them in a job by seeds_per_job"
+        )
+    if min(experiment.seeds, experiment.seeds_per_job) > MOST_SEEDS_PER_JOB:
+        return f"a job has at most {MOST_SEEDS_PER_JOB} seeds: set seeds_per_job"
+    return ""
+
+
+def _line(lines, loc):
+    """Line of a location, or of the nearest one around it."""
+    while loc not in lines:
+        loc = loc[:-1]
+    return lines[loc]
+
+
+@dataclass
+class _Reading:
+    """What is known while a file is checked from top to bottom."""
+
+    folder: Path
+    shelf: Path
+    targets: dict = field(default_factory=dict)
+    lengthscales: list = field(default_factory=list)
+    seen: dict = field(default_factory=lambda: defaultdict(set))
+
+    def small_targets(self):
+        """Label and target of each; a data set has one point, as all of them take O(M^2) time."""
+        for label, target in self.targets.items():
+            is_data = isinstance(target, Empirical)
+            yield label, Empirical(target.points[:1]) if is_data else target
+
+    def extreme_lengthscales(self):
+        """The shortest and the longest, where numbers fail."""
+        known = self.lengthscales or [1.0]
+        return sorted({min(known), max(known)})
+
+    def new(self, key, value):
+        """`value`, or a ValueError if it stands under `key` already."""
+        if value in self.seen[key]:
+            raise ValueError(f"{json.dumps(value)} is in the list already")
+        self.seen[key].add(value)
+        return value
+
+
+def _lengthscale(value, info: ValidationInfo):
+    value = info.context.new("lengthscales", float(f"{value:.12g}"))
+    info.context.lengthscales.append(value)
+    return value
+
+
+class _AlgorithmKeys(Keys):
+    name: Label = Field(description="the label that results carry")
+    design: Annotated[Any, rule("design")] = Field(description="the name of a design")
+    weights: Annotated[Any, rule("weights")] = Field(description="the name of a weight rule")
+
+
+def _algorithm(value, info: ValidationInfo):
+    if isinstance(value, str):
+        if value not in registry.ALGORITHMS:
+            also = ", or {name: ..., design: ..., weights: ...}"
+            raise ValueError(unknown("algorithm", value, registry.ALGORITHMS, also))
+        algorithm = Algorithm(value, *registry.ALGORITHMS[value])
+    elif isinstance(value, dict):
+        keys = _AlgorithmKeys.model_validate(value, context=info.context)
+        (design, of_design), (weights, of_weights) = keys.design, keys.weights
+        algorithm = Algorithm(keys.name, design, weights, of_design, of_weights)
+        known = registry.ALGORITHMS.get(algorithm.name)
+        if known and algorithm != Algorithm(algorithm.name, *known):
+            raise ValueError(
+                f'"{algorithm.name}" is the name of design {known[0]} with weights {known[1]}; '
+                "choose another name"
+            )
+    else:
+        raise ValueError(
+            "must be the name of an algorithm or {name: ..., design: ..., weights: ...}, "
+            f"not {shown(value)}"
+        )
+    info.context.new("algorithms", algorithm.name)
+    return algorithm
+
+
+_CandidatesKeys = create_model(
+    "Candidates",
+    __base__=Keys,
+    **field_types(inspect.signature(Candidates, eval_str=True).parameters)
+    | {
+        "size": (Count, Candidates.size),
+        "source": (Annotated[str, one_of("source", SOURCES)], Candidates.source),
+        "inflation": (Positive, Candidates.inflation),
+    },
+)
+
+
+def _candidates(content, info: ValidationInfo):
+    values = _CandidatesKeys.model_validate(content).model_dump(exclude_unset=True)
+    if "inflation" in values and values.get("source") != "inflated":
+        fail((("inflation",), 'goes with source "inflated", and only with it'))
+    values["box"] = _tuples(values.get("box"))
+    problems = []
+    try:
+        candidates = Candidates(**values)
+    except ValueError as error:
+        problems.append(str(error))
+    else:
+        for label, target in info.context.targets.items():
+            try:
+                draw = replace(candidates, size=1).draw(target, np.random.default_rng(0))
+                checked_points(draw, target.dim, "candidates")
+            except Exception as error:  # a plug-in's may be any
+                problems.append(f"{plugins.told(error)} (target {label})")
+    if problems:
+        fail(*[at_key(content, problem) for problem in problems])
+    return candidates
+
+
+def _integrand(content, info: ValidationInfo):
+    reading = info.context
+    family, content = family_of("integrand", content, reading.folder)
+    keys = function_keys("integrand", family).model_validate(content)
+    parameters = keys.model_dump()
+    functions = parameters.get("functions")
+    if isinstance(functions, int) and functions > MOST:
+        fail((("functions",), f"must be at most {MOST}, not {functions!r:.40}"))
+    problems = {}  # the same may go wrong with every pair: it is told once
+    for label, target in reading.small_targets():
+        for kernel in info.data.get("kernels", {}).values():
+            for lengthscale in reading.extreme_lengthscales():
+                embedding = embeddings.embed(build_kernel(kernel, lengthscale, target), target)
+                function, others = build_integrand(parameters)
+                if "functions" in others:
+                    others["functions"] = min(others["functions"], 1)
+                try:
+                    function(embedding, np.random.default_rng(0), **others)
+                except Exception as error:  # a plug-in's may be any
+                    problems.setdefault(plugins.told(error), label)
+    if problems:
+        told = [(at_key(content, problem), label) for problem, label in problems.items()]
+        fail(*[(loc, p if loc else f"with target {label}: {p}") for (loc, p), label in told])
+    return storable(parameters, keys.model_fields_set)
+
+
+def _study(name, info: ValidationInfo):
+    if name not in registry.PLACES["study"]:
+        raise ValueError(unknown("study", name, registry.PLACES["study"]))
+    reading, kernels = info.context, info.data.get("kernels")
+    reading.new("studies", name)
+    if reading.targets and reading.lengthscales and kernels:
+        target, parameters = next(iter(reading.targets.values())), next(iter(kernels.values()))
+        kernel = build_kernel(parameters, reading.lengthscales[0], target)
+        try:
+            registry.find("study", name).check(target, kernel)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{name} cannot run: {error}") from None
+    return name
+
+
+def _tuples(value):
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
+def _points(value, info: ValidationInfo):
+    candidates = info.data.get("candidates")
+    if candidates is not None and not candidates.fresh and value > candidates.size:
+        raise ValueError(f"must be at most the {candidates.size} candidates, not {value}")
+    return value
+
+
+def _window(value, info: ValidationInfo):
+    if len(value) != 2 or not 1 <= value[0] < value[1]:
+        raise ValueError(f"must be [first, last] with 1 <= first < last, not {value}")
+    n = info.data.get("n", math.inf)
+    if value[1] > n:
+        raise ValueError(f"must end at n = {n} or before, not at {value[1]}")
+    return info.context.new("rate_windows", tuple(value))
+
+
+class _Sweep(Keys):
+    """The keys of a sweep file, in the order in which they are checked."""
+
+    name: Label = Field(description="a label; results land in results/<name>")
+    title: str = ""
+    targets: list[Annotated[Any, BeforeValidator(checked_target)]] = Field(
+        min_length=1, description="a list of targets, by name, by path or written out"
+    )
+    lengthscales: list[Annotated[Positive, AfterValidator(_lengthscale)]] = Field(
+        min_length=1, description="a list of positive numbers"
+    )
+    kernels: dict[Label, Annotated[dict[str, Any], AfterValidator(checked_kernel)]] = Field(
+        min_length=1, description="a mapping from labels to kernels"
+    )
+    algorithms: list[Annotated[Any, BeforeValidator(_algorithm)]] = Field(
+        min_length=1, description="a list of algorithms"
+    )
+    candidates: Annotated[dict[str, Any], AfterValidator(_candidates)] = Field(
+        default={}, validate_default=True
+    )
+    integrands: dict[Label, Annotated[dict[str, Any], AfterValidator(_integrand)]] = Field(
+        default={}
+    )
+    n: Annotated[Count, AfterValidator(_points)] = Field(description="the largest number of points")
+    seeds: Count = Field(description="the number of replications")
+    seeds_per_job: Count = 10
+    rate_windows: list[Annotated[list[int], AfterValidator(_window)]] = Field(default=[])
+    studies: list[Annotated[str, AfterValidator(_study)]] = Field(default=[])

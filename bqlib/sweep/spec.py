@@ -1,0 +1,273 @@
+"""What a worker gets: one cell or study as data, with a digest of its science and code."""
+
+import hashlib
+import json
+import time
+from dataclasses import asdict, dataclass, field
+from functools import cache, cached_property
+
+from threadpoolctl import threadpool_limits
+
+from bqlib import embeddings
+from bqlib.candidates import Candidates
+from bqlib.sweep import plugins, registry
+from bqlib.sweep.build import FREE_TEXT, build_integrand, build_kernel, build_rule, build_target
+from bqlib.sweep.fingerprint import definitions, fingerprint
+from bqlib.trial import trial
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """A design with a weight rule, under the name that results carry.
+
+    Attributes
+    ----------
+    name : str
+    design, weights : str
+        Names in :mod:`bqlib.sweep.registry`, or places of plug-ins.
+    design_parameters, weights_parameters : dict
+        Those of the two that differ from their defaults.
+    """
+
+    name: str
+    design: str
+    weights: str
+    design_parameters: dict = field(default_factory=dict)
+    weights_parameters: dict = field(default_factory=dict)
+
+    def build(self):
+        """The functions (design, weight rule)."""
+        return build_rule("design", asdict(self)), build_rule("weights", asdict(self))
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One combination of the sweep, by its labels: the work of one job for each block of seeds."""
+
+    target: str
+    kernel: str
+    lengthscale: float
+    algorithm: str
+
+
+@dataclass(frozen=True)
+class Spec:
+    """All that a worker needs to run any seed of one cell; it pickles.
+
+    Attributes
+    ----------
+    cell : Cell
+    target : dict
+        Content of the target file.
+    target_digest : str
+        Digest of that content, see :func:`digest_of_target`.
+    kernel : dict
+        Family and parameters of the kernel, without its length-scale.
+    algorithm : Algorithm
+    candidates : Candidates
+    n : int
+        Largest number of points.
+    integrands : dict
+        Label to family and parameters.
+    fingerprint : str
+        Of the code behind the names above.
+    """
+
+    cell: Cell
+    target: dict
+    target_digest: str
+    kernel: dict
+    algorithm: Algorithm
+    candidates: Candidates
+    n: int
+    integrands: dict
+    fingerprint: str
+
+    def build(self):
+        """The objects (target, kernel)."""
+        target = build_target(self.target)
+        return target, build_kernel(self.kernel, self.cell.lengthscale, target)
+
+    def run(self, seed):
+        """Run the trial of one seed.
+
+        Returns
+        -------
+        curves : dict of ndarray
+            See :func:`bqlib.trial.trial`.
+        seconds : float
+            Wall time of the computation.
+        """
+        target, kernel = self.build()
+        integrands = [build_integrand(content) for content in self.integrands.values()]
+        design, rule = self.algorithm.build()
+        arguments = target, kernel, design, rule, self.candidates, self.n, seed, integrands
+        return _timed(trial, *arguments)
+
+    def code_here(self):
+        """Fingerprint of the code that the names stand for in this process."""
+        families = {content["family"] for content in self.integrands.values()}
+        return code_fingerprint(
+            self.target["family"],
+            self.kernel["family"],
+            self.algorithm.design,
+            self.algorithm.weights,
+            tuple(sorted(families)),
+        )
+
+    @cached_property
+    def digest(self):
+        """16 hexadecimal digits that change exactly when the cell, its science or its code changes.
+
+        Other cells, the seeds, free text and the way the sweep was written leave it as it is.
+        """
+        algorithm = self.algorithm
+        science = {
+            "cell": asdict(self.cell),
+            "target": self.target_digest,
+            "kernel": without_folder_of(self.kernel),
+            "design": plugins.without_folder(algorithm.design),
+            "weights": plugins.without_folder(algorithm.weights),
+            "candidates": asdict(self.candidates),
+            "n": self.n,
+            "code": self.fingerprint,
+        }
+        for name in ("design_parameters", "weights_parameters"):
+            if getattr(algorithm, name):
+                science[name] = getattr(algorithm, name)
+        if self.integrands:
+            integrands = self.integrands.items()
+            science["integrands"] = [(k, without_folder_of(v)) for k, v in integrands]
+        return _short_hash(science)
+
+
+@dataclass(frozen=True)
+class StudySpec:
+    """All that a worker needs to run any seed of one study; it pickles.
+
+    Attributes
+    ----------
+    name : str
+        In :mod:`bqlib.sweep.registry`.
+    cell : tuple
+        Labels of target and kernel, and the length-scale.
+    target, kernel : dict
+        As in :class:`Spec`.
+    candidates : Candidates
+    n, seeds : int
+    fingerprint : str
+        Of the code behind the names above.
+    """
+
+    name: str
+    cell: tuple
+    target: dict
+    kernel: dict
+    candidates: Candidates
+    n: int
+    seeds: int
+    fingerprint: str
+
+    @cached_property
+    def digest(self):
+        """16 hexadecimal digits that change exactly when the study's science or its code does."""
+        science = asdict(self) | {
+            "target": science_of(self.target),
+            "kernel": without_folder_of(self.kernel),
+        }
+        return _short_hash(science)
+
+    def about(self):
+        """Attributes of the study's dataset."""
+        target, kernel, lengthscale = self.cell
+        return {
+            "title": f"Study {self.name}",
+            "study": self.name,
+            "target": target,
+            "kernel": kernel,
+            "lengthscale": lengthscale,
+            "candidates": self.candidates.size,
+            "largest_n": self.n,
+            "digest": self.digest,
+        }
+
+    def code_here(self):
+        """Fingerprint of the code that the names stand for in this process."""
+        return study_fingerprint(self.target["family"], self.kernel["family"], self.name)
+
+    def run(self, seed):
+        """The arrays of the study for one seed, and the seconds that it took."""
+        study = registry.find("study", self.name)
+        target = build_target(self.target)
+        kernel = build_kernel(self.kernel, self.cell[-1], target)
+        return _timed(study.measure, target, kernel, self.candidates, self.n, seed)
+
+
+def science_of(target):
+    """The content of a target file as JSON, without what is there for people."""
+    content = {k: v for k, v in target.items() if k not in FREE_TEXT}
+    return json.dumps(without_folder_of(content), sort_keys=True)
+
+
+def without_folder_of(content):
+    return content | {"family": plugins.without_folder(content["family"])}
+
+
+def digest_of_target(content):
+    """16 hexadecimal digits that change exactly when the science of a target's content does."""
+    return _short_hash(science_of(content))
+
+
+def _timed(function, *arguments):
+    """What a function returns, and the seconds that it took on one thread.
+
+    Workers share the machine, and the work on one row of a pool is bound by memory.
+    """
+    with threadpool_limits(1):
+        start = time.perf_counter()
+        return function(*arguments), time.perf_counter() - start
+
+
+def _short_hash(science):
+    text = json.dumps(science, sort_keys=True, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@cache
+def code_fingerprint(target_family, kernel_family, design, weights, integrands):
+    """Fingerprint of the code that one algorithm runs on one pair of families and integrands."""
+    return _fingerprint_of_pair(
+        target_family,
+        kernel_family,
+        registry.find("design", design),
+        registry.find("weights", weights),
+        trial,
+        *(registry.find("integrand", family) for family in integrands),
+    )
+
+
+@cache
+def study_fingerprint(target_family, kernel_family, name):
+    """Fingerprint of the code that one study runs on one pair of families."""
+    return _fingerprint_of_pair(target_family, kernel_family, registry.find("study", name).measure)
+
+
+def _fingerprint_of_pair(target_family, kernel_family, *objects):
+    """Fingerprint of a target, a kernel and their embedding, beside other objects."""
+    target_type = registry.find("target", target_family)
+    kernel_type = registry.find("kernel", kernel_family)
+    embedding = embeddings.find(kernel_type, target_type)
+    objects = [*objects, kernel_type, target_type, embedding, Candidates]
+    if plugins.is_place(target_family) or plugins.is_place(kernel_family):
+        # A plug-in may be made of others, whose embeddings no code names.
+        known = 0
+        while known < len(objects):
+            known, reached = len(objects), {("builtins", "object"), *definitions(*objects)}
+            for types, function in embeddings.pairs().items():
+                if function not in objects and {_place(t) for t in types} <= reached:
+                    objects.append(function)
+    return fingerprint(*objects)
+
+
+def _place(item):
+    return item.__module__, item.__qualname__

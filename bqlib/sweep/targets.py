@@ -1,0 +1,134 @@
+"""Targets in a sweep: by name, by the path of a file, or written out."""
+
+import json
+from functools import cache
+
+from pydantic import Field, ValidationError, ValidationInfo, create_model
+
+from bqlib.sweep import plugins
+from bqlib.sweep.build import FREE_TEXT, build_target
+from bqlib.sweep.families import family_of, field_types, storable
+from bqlib.sweep.values import Label, checked_label
+from bqlib.sweep.words import Keys, SweepError, at_key, fail, problems_in, quoted, shown, unknown
+from bqlib.sweep.yamlfile import place
+
+
+@cache
+def _target_keys(family):
+    fields = field_types(plugins.parameters("target", family))
+    fields |= {name: (str, "") for name in FREE_TEXT}
+    return create_model("Target", __base__=Keys, family=(str, ...), **fields)
+
+
+def checked_target(value, info: ValidationInfo):
+    """(label, content, object) of a target, by name, by path, or written out."""
+    reading = info.context
+    if isinstance(value, dict):
+        return _target_of_sweep(value, reading)
+    if not isinstance(value, str):
+        raise ValueError(
+            "must be the name or path of a target, or {name: ..., family: ...}, "
+            f"not {shown(value)}"
+        )
+    if plugins.is_place(value):
+        raise ValueError(f"give it a name of its own: {{name: ..., family: {quoted(value)}}}")
+    on_shelf = sorted(path.stem for path in reading.shelf.glob("*.json"))
+    if value.endswith(".json"):
+        path = reading.folder / value
+        if not path.is_file():
+            raise ValueError(f"there is no file {path}; by name there are: {', '.join(on_shelf)}")
+    else:
+        path = reading.shelf / f"{value}.json"
+        if value not in on_shelf:
+            also = ", or the path of a .json file"
+            if not on_shelf:
+                also += f"; {reading.shelf} has no targets: name another folder by --shelf"
+            raise ValueError(unknown("target", value, on_shelf, also))
+    reading.new("targets", checked_label(path.stem))
+    try:
+        content, target = read_target(path)
+    except SweepError as error:
+        fail(*[((), problem) for problem in error.problems])
+    reading.targets[path.stem] = target
+    return path.stem, content, target
+
+
+def read_target(path):
+    """(content, object) of a target file; a SweepError has all that is wrong with it."""
+    try:
+        return _built_target(_read_json(path), path.parent)
+    except ValidationError as error:
+        told = [f"{path}: {place(loc)}: {message}" for loc, message in problems_in(error)]
+        raise SweepError(*told) from None
+    except _BadTargetError as error:
+        raise SweepError(f"{path}: {error}") from None
+
+
+def _target_of_sweep(value, reading):
+    named = {"name": value["name"]} if "name" in value else {}
+    problems, label = [], None
+    try:
+        label = _TargetName.model_validate(named).name
+        reading.new("targets", label)
+    except ValidationError as error:
+        problems += problems_in(error)
+    except ValueError as error:
+        problems.append((("name",), str(error)))
+    try:
+        content = {k: v for k, v in value.items() if k != "name"}
+        content, target = _built_target(content, reading.folder)
+    except ValidationError as error:
+        problems += problems_in(error)
+    except _BadTargetError as error:
+        problems.append(at_key(value, str(error)))
+    if problems:
+        fail(*problems)
+    reading.targets[label] = target
+    return label, content, target
+
+
+class _TargetName(Keys):
+    name: Label = Field(description="the label that results carry")
+
+
+class _BadTargetError(Exception):
+    """Why a target cannot be made from its parameters."""
+
+
+def _built_target(content, folder):
+    """(content, object) of a target from what its file, or the sweep, says."""
+    family, content = family_of("target", content, folder)
+    keys = _target_keys(family).model_validate(content)
+    content = keys.model_dump()
+    try:
+        target = build_target(content)
+        dim = getattr(target, "dim", None)
+    except (Exception, SystemExit) as error:  # a plug-in's may be any
+        raise _BadTargetError(plugins.told(error)) from None
+    if not isinstance(dim, int) or dim < 1:
+        raise _BadTargetError(f"{family.__name__} has no dim, a whole number from 1 on")
+    content = storable(content, keys.model_fields_set)
+    return {k: v for k, v in content.items() if k not in FREE_TEXT or v}, target
+
+
+def _read_json(path):
+    def unique(pairs):
+        for key, _ in pairs:
+            if sum(key == other for other, _ in pairs) > 1:
+                raise ValueError(f'key "{key}" stands twice')
+        return dict(pairs)
+
+    try:
+        text = path.read_text(encoding="utf-8")
+        content = json.loads(text, object_pairs_hook=unique)
+        if "\\u" in text:  # may be half of a letter, which cannot be written again
+            json.dumps(content, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        raise SweepError(
+            f"{path} is not JSON: line {error.lineno}, column {error.colno}: {error.msg}"
+        ) from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise SweepError(f"{path} cannot be read: {error}") from None
+    if not isinstance(content, dict):
+        raise SweepError(f"{path} must hold one JSON object, not {shown(content)}")
+    return content

@@ -1,0 +1,208 @@
+"""YAML files for people: values with the lines they stand in, and errors in plain words."""
+
+import re
+
+import yaml
+
+_TAG = "tag:yaml.org,2002:"
+_TOO_DEEP = "holds lists in lists, too deep to read"
+_SURROGATE = re.compile("[\ud800-\udfff]")
+MOST_VALUES = 1_000_000  # aliases of aliases can stand for any number of them
+MOST_DEPTH = 100  # and an alias in an alias for any depth
+
+
+class UnreadableError(ValueError):
+    """A file that is no YAML mapping; `line` says where."""
+
+    def __init__(self, line, message):
+        super().__init__(message)
+        self.line = line
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML with the plain values of its version 1.2: 1e-3 is a number, 010 is ten, no is a text."""
+
+    yaml_implicit_resolvers: dict = {}  # noqa: RUF012
+
+
+_Loader.add_implicit_resolver(
+    f"{_TAG}null", re.compile(r"^(?:~|null|Null|NULL|)$"), ["~", "n", "N", ""]
+)
+_Loader.add_implicit_resolver(
+    f"{_TAG}bool", re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF")
+)
+_Loader.add_implicit_resolver(f"{_TAG}int", re.compile(r"^[-+]?[0-9]+$"), list("-+0123456789"))
+_Loader.add_implicit_resolver(
+    f"{_TAG}float",
+    re.compile(
+        r"^(?:[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
+        r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$"
+    ),
+    list("-+.0123456789"),
+)
+_TYPES = {
+    f"{_TAG}null": lambda text: None,
+    f"{_TAG}bool": lambda text: text.lower() == "true",
+    f"{_TAG}int": int,
+    f"{_TAG}float": lambda text: float(re.sub(r"\.(?=[iInN])", "", text)),
+    f"{_TAG}str": str,
+    f"{_TAG}seq": list,
+    f"{_TAG}map": dict,
+}
+
+
+def read(path):
+    """Read a file that holds one mapping.
+
+    Plain values are those of YAML 1.2: 1e-3 is a number, 010 is ten, no is a text. Keys are texts
+    as they are written. Aliases work; merge keys do not.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    values : dict
+    lines : dict
+        Location, such as ``("kernels", "eq", 0)``, to the number of its line.
+    problems : list of (int, str)
+        Line and message of each key that stands twice in a mapping.
+
+    Raises
+    ------
+    UnreadableError
+        At the first thing that makes the rest meaningless.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise UnreadableError(1, "there is no such file") from None
+    except UnicodeDecodeError:
+        raise UnreadableError(1, "is not text in UTF-8") from None
+    except OSError as error:
+        raise UnreadableError(1, f"cannot be read: {error.strerror}") from None
+    root = _composed(text)
+    if not isinstance(root, yaml.MappingNode):
+        raise UnreadableError(1, "must hold a mapping, with each key as key: value")
+    lines, problems = {}, []
+    return _value(root, (), root.start_mark.line + 1, lines, problems, ()), lines, problems
+
+
+def value(text):
+    """The value that a text stands for in such a file; raises an UnreadableError as it does.
+
+    Examples
+    --------
+    >>> value("1e-3"), value("[1, 2]"), value("no"), value("")
+    (0.001, [1, 2], 'no', None)
+    """
+    root = _composed(text)
+    return None if root is None else _value(root, (), 1, {}, [], ())
+
+
+def _composed(text):
+    """The root node of a text; None where there is nothing in it."""
+    try:
+        return yaml.compose(text, Loader=_Loader)
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        character = chr(error.character)
+        raise UnreadableError(line, f"holds the control character {character!r}") from None
+    except yaml.MarkedYAMLError as error:
+        line, column, words = _plain_words(error)
+        raise UnreadableError(line, f"column {column}: {words}") from None
+    except RecursionError:
+        raise UnreadableError(1, _TOO_DEEP) from None
+    except (ValueError, OverflowError):  # of chr, for "\\U00110000"
+        raise UnreadableError(1, "holds an escape, as of \\U, that stands for no letter") from None
+
+
+def _value(node, loc, line, lines, problems, around):
+    def refuse(problem):
+        where = f"{place(loc)}: " if loc else ""
+        raise UnreadableError(node.start_mark.line + 1, where + problem)
+
+    lines[loc] = line
+    if len(lines) > MOST_VALUES:
+        refuse(f"more than {MOST_VALUES} values up to here: put large data into a .json file")
+    if node in around:
+        refuse("is an alias of something that holds it")
+    if node.tag not in _TYPES:
+        refuse(f"the tag {node.tag.replace(_TAG, '!!')} has no meaning here: leave it out")
+    if len(around) > MOST_DEPTH:
+        raise UnreadableError(node.start_mark.line + 1, _TOO_DEEP)
+    if isinstance(node, yaml.ScalarNode):
+        _refuse_surrogates(node)
+        try:
+            return _TYPES[node.tag](node.value)
+        except ValueError:
+            refuse(f"{node.value:.40} does not go with the tag {node.tag.replace(_TAG, '!!')}")
+    around = (*around, node)
+    if isinstance(node, yaml.SequenceNode):
+        return [
+            _value(item, (*loc, i), item.start_mark.line + 1, lines, problems, around)
+            for i, item in enumerate(node.value)
+        ]
+    values = {}
+    for key_node, item in node.value:
+        key, line = key_node.value, key_node.start_mark.line + 1
+        if not isinstance(key_node, yaml.ScalarNode):
+            refuse("has a list or a mapping for a key; a key is a word")
+        _refuse_surrogates(key_node)
+        if key in values:
+            first = lines[*loc, key]
+            problems.append((line, f"{place((*loc, key))}: stands in line {first} already"))
+        else:
+            values[key] = _value(item, (*loc, key), line, lines, problems, around)
+    return values
+
+
+def _refuse_surrogates(scalar):
+    found = _SURROGATE.search(scalar.value)
+    if found:  # no file or terminal takes it
+        problem = f"holds {ascii(found[0])[1:-1]}, half of a letter: write the letter itself"
+        raise UnreadableError(scalar.start_mark.line + 1, problem)
+
+
+def place(loc):
+    """A location as people write it.
+
+    Examples
+    --------
+    >>> place(("kernels", "eq", "shape", 0))
+    'kernels.eq.shape[0]'
+    """
+    words = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in loc]
+    return "".join(words).removeprefix(".")
+
+
+def _plain_words(error):
+    """Line, column and plain words for what stopped the YAML parser."""
+    problem, mark = error.problem, error.problem_mark
+    start = error.context_mark or mark
+    character = mark.buffer[mark.pointer : mark.pointer + 1]
+    if "could not find expected ':'" in problem:
+        mark, words = start, 'expected "key: value" here'
+    elif "mapping values are not allowed" in problem:
+        words = (
+            'no ": " can stand here: does the line above lack one, is this line indented like its '
+            "neighbours, is there text to put in quotes?"
+        )
+    elif "expected ',' or" in problem:
+        words = f"the list or mapping opened in line {start.line + 1} lacks a comma or its end"
+    elif "expected the node content" in problem:
+        words = f"a value is missing before {character.strip(chr(0)) or 'the end'}"
+    elif "expected <block end>" in problem:
+        words = f"not indented like the lines it follows, from line {start.line + 1} on"
+    elif "cannot start any token" in problem and character == "\t":
+        words = "a tab: indent with spaces"
+    elif "cannot start any token" in problem or "undefined alias" in problem:
+        words = f"put text that starts with {character} in quotes"
+    elif "unexpected end of stream" in problem:
+        words = f"the quotation mark of line {start.line + 1} has no partner"
+    elif "another document" in problem:
+        words = "a second document starts here; the file must hold one"
+    else:
+        words = ": ".join(filter(None, ("cannot be read as YAML", error.context, problem)))
+    return mark.line + 1, mark.column + 1, words
