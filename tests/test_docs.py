@@ -17,7 +17,8 @@ from synthetic_sweep import power_curves, sweep
 
 import bqlib
 import bqlib.access.accessor  # as opening real results does
-from bqlib.results import store
+from bqlib import schema
+from bqlib.access import opening
 
 ROOT = Path(__file__).parent.parent
 PAPER_RATES = {"iid": 0.5, "herding": 0.92, "sbq": 1.5}
@@ -46,7 +47,7 @@ def results(path):
 @pytest.mark.parametrize("page", [p for p in PAGES if p != TUTORIAL], ids=lambda page: page.name)
 def test_python_blocks_run(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(store, "open_results", results)
+    monkeypatch.setattr(opening, "open_results", results)
     monkeypatch.setenv("MPLBACKEND", "Agg")
     names = {}
     for language, code, line in blocks(page):
@@ -90,6 +91,14 @@ def test_a_newcomer_who_follows_the_tutorial_has_their_own_target_in_a_figure(tm
 def test_every_public_name_is_in_the_reference():
     listed = (ROOT / "docs" / "api.md").read_text(encoding="utf-8").split()
     assert {f"bqlib.{name}" for name in bqlib.__all__} <= set(listed)
+
+
+def test_the_table_of_variables_is_that_of_the_schema():
+    page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| `([\w, ]+)` \| .+ \| (\w*) ?\|$", page, re.MULTILINE)
+    variables = schema.VARIABLES | schema.ERROR_VARIABLES
+    expected = [(name, ", ".join(v.dims), v.units) for name, v in variables.items()]
+    assert rows == expected
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
