@@ -1,18 +1,18 @@
 """Weight rules: which weights go with given points.
 
 A rule is a function(embedding, points) -> PrefixWeights, of an :class:`bqlib.Embedding` and points
-of shape (n, d). It returns the weights of every prefix of the points at once, as a lower triangular
-matrix whose row n - 1 holds the weights of the first n points. All rules raise a ValueError for
-points of another shape and for points with NaN or infinity; the message names the row.
+of shape (n, d). It returns the weights of every prefix, as a lower triangular matrix whose row
+n - 1 holds those of the first n points. It raises a ValueError for points of another shape, with
+NaN or with infinity; the message names the row.
 
 All rules except :func:`uniform` minimise the MMD, each over its own set of weights. They have two
 properties in common. First, a point that repeats an earlier one gets weight zero, because f is
 already known there. So does a point where one earlier point leaves at most 1e-8 of its prior
-variance: for a smooth kernel, a point within 1e-4 length-scales. Large and opposite weights on both
-would take a derivative of f from the last digits of its values. Second, the weights end before the
-first redundant point, whose pivot (its prior variance given all points before it) is at most 1e-12
-k(x, x): beyond it, solving for weights gives noise. The weights of a finished set of points,
-:func:`final`, do not end: only redundant points have weight zero, wherever they are in the order.
+variance, such as one within 1e-4 length-scales for a smooth kernel: large and opposite weights on
+both would estimate a derivative of f. Second, the weights end before the first redundant point,
+whose pivot (its prior variance given all points before it) is at most 1e-12 k(x, x): beyond it,
+the weights are noise. Those of a finished set of points, :func:`final`, do not end: only redundant
+points have weight zero, wherever they are in the order.
 
 At a point where k(x, x) is zero, such as 0 for :class:`bqlib.Brownian`, a weight does not change
 the MMD and is zero. Only with sum one, the first of these points gets what the others leave.
