@@ -1,9 +1,8 @@
 """Weight rules: which weights go with given points.
 
 A rule is a function(embedding, points) -> PrefixWeights, of an :class:`bqlib.Embedding` and points
-of shape (n, d). It returns the weights of every prefix, as a lower triangular matrix whose row
-n - 1 holds those of the first n points. It raises a ValueError for points of another shape, with
-NaN or with infinity; the message names the row.
+(n, d). It returns the weights of every prefix, as a lower triangular matrix whose row n - 1 holds
+those of the first n points. It raises a ValueError for points of another shape, NaN or infinity.
 
 All rules except :func:`uniform` minimise the MMD, each over its own set of weights. They have two
 properties in common. First, a point that repeats an earlier one gets weight zero, because f is
@@ -33,8 +32,8 @@ from bqlib.kernels import Kernel
 REPEAT_TOLERANCE = 1e-8  # of k(x, x), left by one other point: about the root of float64's rounding
 PIVOT_TOLERANCE = 1e-12  # of k(x, x); below it float64 has no digits left
 NOT_DISTINCT = (
-    "double precision cannot separate the next point from those before it (pivot at most "
-    f"{PIVOT_TOLERANCE:g} k(x, x))"
+    "double precision cannot separate the next point from those before it (pivot at most 1e-12 "
+    "k(x, x))"
 )
 SLOPE_TOLERANCE = 1e-13  # of the largest linear term; below it a slope is rounding
 

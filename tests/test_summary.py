@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from synthetic_sweep import power_curves, sweep
 
-from bqlib import summary as module
+from bqlib.report import summary as module
+from bqlib.report.summary import as_text, summary
 from bqlib.schema import FAILED, MISSING, SWEEP_DIMS
-from bqlib.summary import as_text, summary
 
 
 @pytest.fixture
