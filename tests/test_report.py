@@ -10,7 +10,7 @@ from bqlib.claims import as_json
 from bqlib.claims.evidence import VERDICTS
 from bqlib.figures.choice import FIGURES, Figure
 from bqlib.report import html as module
-from bqlib.report.html import FOLDER, MARKS, Picture, report, write_report
+from bqlib.report.html import MARKS, STYLE, TEMPLATES, Picture, report, write_report
 
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg"/>'
 FIGURE = Picture(Figure("mmd", ("curves",), "MMD <against> n.", 5), "svg+xml", SVG, 648)
@@ -103,7 +103,7 @@ def luminance(colour):
 
 
 def test_colours_have_the_contrast_of_wcag_aa():
-    style = (FOLDER / "report.css").read_text(encoding="utf-8")
+    style = STYLE.read_text(encoding="utf-8")
     schemes = [dict(re.findall(r"--(\w+): (#\w{6})", block)) for block in style.split("@media")[:2]]
     for scheme in schemes:
         paper = luminance(scheme["paper"])
@@ -215,20 +215,20 @@ def test_hostile_words_are_shown_as_they_are_written():
 
 
 def test_nothing_but_the_style_is_left_unescaped():
-    files = sorted((FOLDER / "templates").iterdir())
+    files = sorted(TEMPLATES.iterdir())
     safe = [line for f in files for line in f.read_text("utf-8").splitlines() if "safe" in line]
     assert safe == ["{{ style | safe }}</style>"]
     assert not any("autoescape" in file.read_text("utf-8") for file in files)
 
 
 def test_markup_is_in_the_templates_alone():
-    for file in FOLDER.glob("*.py"):
+    for file in STYLE.parent.glob("*.py"):
         assert not re.search(r"</|<[a-z]+[ >]|&[a-z]+;", file.read_text(encoding="utf-8")), file
 
 
 def test_only_the_page_loads_jinja():
-    found = [f for f in FOLDER.parent.rglob("*.py") if "jinja2" in f.read_text(encoding="utf-8")]
-    assert found == [FOLDER / "html.py"]
+    found = [f for f in STYLE.parent.parent.rglob("*.py") if "jinja2" in f.read_text(encoding="utf-8")]
+    assert found == [STYLE.parent / "html.py"]
 
 
 def test_what_a_template_lacks_is_an_error():

@@ -34,7 +34,8 @@ def curves(monkeypatch, tmp_path):
         data["rank_reached"].loc[sbq | {"seed": seed}] = rank
         data["reason"].loc[sbq | {"seed": seed}] = f"ends at n = {rank}"
         data["mmd"].loc[sbq | {"seed": seed}].values[0, 0, rank:] = np.nan
-    monkeypatch.setattr(module, "open_results", lambda path: data)
+    monkeypatch.setattr(module, "find_curves", lambda path: path)
+    monkeypatch.setattr(module, "open_curves", lambda store: data)
     return data
 
 
