@@ -227,7 +227,8 @@ def test_markup_is_in_the_templates_alone():
 
 
 def test_only_the_page_loads_jinja():
-    found = [f for f in STYLE.parent.parent.rglob("*.py") if "jinja2" in f.read_text(encoding="utf-8")]
+    files = STYLE.parent.parent.rglob("*.py")
+    found = [file for file in files if "jinja2" in file.read_text(encoding="utf-8")]
     assert found == [STYLE.parent / "html.py"]
 
 
