@@ -1,120 +1,171 @@
-"""The figures of a report: what each is drawn from, and what stands below it."""
+"""Which figures a sweep gets, what each is drawn from and what it shows, without drawing any."""
 
 from dataclasses import dataclass
+
+from bqlib.integrands import of_model
+from bqlib.published import has_papers_settings
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of a report.
+    """A figure that a sweep may get, drawn by the function of its name in the module of its name.
 
     Attributes
     ----------
     name : str
-        Also that of its module and function.
+        Its module in :mod:`bqlib.figures`, and its function there.
     datasets : tuple of str
-        What it is drawn from.
+        Stores below a folder of results, without their suffix: the arguments of the function.
     caption : str
+        What it shows, in one sentence: for reports, and for those who cannot see it.
     number : int or None
-        The paper's own number of the figure, if it has one.
+        Number of the figure in Huszar and Duvenaud (2012) that it repeats.
     """
 
     name: str
     datasets: tuple[str, ...]
     caption: str
-    number: int | None
+    number: int | None = None
 
 
 FIGURES = {
     figure.name: figure
     for figure in (
         Figure(
-            "samples",
-            ("curves",),
-            "The first 8 points of SBQ, sized by their weights, and the first 20 of herding.",
-            1,
-        ),
-        Figure(
-            "bq_illustration",
-            (),
-            "A function, its Gaussian process posterior from five values, and that of its "
-            "integral.",
-            2,
-        ),
-        Figure(
-            "weight_histogram",
-            ("curves",),
-            "The BQ weights of 100 points of SBQ and of herding, with the published bars behind.",
-            3,
-        ),
-        Figure(
-            "weight_sum",
-            ("curves",),
-            "Sum of the BQ weights against n, a row for each target and kernel.",
-            4,
-        ),
-        Figure(
             "mmd",
             ("curves",),
-            "MMD against n, a panel for each target, kernel and length-scale.",
-            5,
-        ),
-        Figure(
-            "within_model",
-            ("curves",),
-            "Mean absolute error over functions within the model, a panel for each length-scale.",
-            6,
-        ),
-        Figure(
-            "error_bound",
-            ("curves", "function_errors"),
-            "Errors of single functions of norm one and their bound, a panel for each algorithm.",
-            7,
-        ),
-        Figure(
-            "out_of_model",
-            ("curves",),
-            "Mean absolute error over functions outside the model, a row for each cell.",
-            8,
+            "Each curve shows the MMD, the distance of the weighted points from their target, "
+            "against the number of points n.",
+            number=5,
         ),
         Figure(
             "slopes",
             ("curves",),
-            "Local slopes of the MMD and n MMD against n, a column for each length-scale.",
-            None,
+            "The upper panels show how steeply the MMD falls at each n, and the lower panels show "
+            "n times the MMD.",
         ),
         Figure(
             "rate_map",
             ("rates",),
-            "Rates a of MMD ~ n^-a in the sweep's first window, over its length-scales and "
-            "targets.",
-            None,
+            "The map shows how fast the MMD falls, as the rate a of n^-a, for each length-scale "
+            "and each target or algorithm.",
+        ),
+        Figure(
+            "weight_sum",
+            ("curves",),
+            "Each curve shows the sum of the BQ weights against the number of points n.",
+            number=4,
+        ),
+        Figure(
+            "within_model",
+            ("curves",),
+            "Each curve shows the mean absolute error of integrals against the number of points n, "
+            "for functions in the kernel's space.",
+            number=6,
+        ),
+        Figure(
+            "error_bound",
+            ("curves", "function_errors"),
+            "Thin lines show the errors of single functions of norm one, and lines with markers "
+            "show their bound, the MMD.",
+            number=7,
+        ),
+        Figure(
+            "out_of_model",
+            ("curves",),
+            "The curves show the mean absolute error of integrals of functions outside the "
+            "kernel's space; the last panel of each row shows the sum of the absolute weights.",
+            number=8,
+        ),
+        Figure(
+            "bq_illustration",
+            (),
+            "Bayesian quadrature gives a posterior of a function (left) and of its integral "
+            "(right) from five values.",
+            number=2,
+        ),
+        Figure(
+            "samples",
+            ("curves",),
+            "The first points of SBQ, sized by their weights, and the first points of herding lie "
+            "on the density of their target.",
+            number=1,
+        ),
+        Figure(
+            "weight_histogram",
+            ("curves",),
+            "The histograms show the BQ weights of points of SBQ (left) and of herding (right).",
+            number=3,
         ),
         Figure(
             "refinement",
             ("studies/refinement",),
-            "MMD of SBQ with and without local optimisation, and what it gains.",
-            None,
+            "The left panel shows the MMD of SBQ with and without local optimisation, and the "
+            "right panel shows the gain.",
         ),
         Figure(
             "kernel_choice",
             ("studies/kernel_choice",),
-            "Points selected at one length-scale, weighed at another and judged at a third; and "
-            "the fit.",
-            None,
+            "The upper panels show what a wrong length-scale costs, and the lower panels show what "
+            "fitting it brings.",
         ),
         Figure(
             "submodularity",
             ("studies/submodularity",),
-            "What greedy picks reach of the best of all sets on small pools, and two lower bounds "
-            "on it.",
-            None,
+            "The curves compare greedy picks with the best of all sets on small pools, and show "
+            "two lower bounds from theory.",
         ),
         Figure(
             "accuracy_for_time",
             ("studies/alternatives", "studies/cost", "studies/refinement"),
-            "MMD against the CPU time that it takes, at the four largest numbers of points "
-            "measured.",
-            None,
+            "Each line shows the MMD of one algorithm against the CPU time that it takes.",
         ),
     )
 }
+
+
+def choose(experiment):
+    """The figures that a sweep gets.
+
+    Parameters
+    ----------
+    experiment : bqlib.sweep.experiment.Experiment
+
+    Returns
+    -------
+    tuple of Figure
+    """
+    names = ["mmd", "slopes"]
+    several = len(experiment.lengthscales) > 1 or len(experiment.targets) > 1
+    if experiment.rate_windows and several:
+        names.append("rate_map")
+    if any(algorithm.weights == "bq" for algorithm in experiment.algorithms):
+        names.append("weight_sum")
+    if of_model(experiment.integrands, within=True):
+        names += ["within_model", "error_bound"]
+    if of_model(experiment.integrands, within=False):
+        names.append("out_of_model")
+    if is_of_the_paper(experiment):
+        names += ["bq_illustration", "samples", "weight_histogram"]
+    for study in ("refinement", "kernel_choice", "submodularity"):
+        if study in experiment.studies:
+            names.append(study)
+    if {"alternatives", "cost", "refinement"} <= set(experiment.studies):
+        names.append("accuracy_for_time")
+    return tuple(FIGURES[name] for name in names)
+
+
+def is_of_the_paper(experiment):
+    """Whether a sweep has SBQ and herding at the settings of Huszar and Duvenaud (2012).
+
+    Only then can their claims be judged; some need studies too, and say so.
+
+    Parameters
+    ----------
+    experiment : bqlib.sweep.experiment.Experiment
+    """
+    names = {algorithm.name for algorithm in experiment.algorithms}
+    return {"sbq", "herding"} <= names and any(
+        has_papers_settings(cell.target, experiment.kernels[cell.kernel], cell.lengthscale)
+        for cell in experiment.cells()
+    )

@@ -14,7 +14,7 @@ rule report:
     benchmark:
         AT.benchmark("report")
     params:
-        figures=FIGURES,
+        figures=[figure.name for figure in FIGURES],
         code=code_of("bqlib.report.html:write_report"),
     script:
         "../scripts/report.py"
