@@ -40,7 +40,7 @@ def show(path, shelf, as_json):
         return show_sweep(path, shelf, as_json)
     if not Path(path).exists():
         raise NoAnswerError(no_results(path))
-    from bqlib.summary import as_text, summary  # 1.7 s
+    from bqlib.report.summary import as_text, summary  # 1.7 s
 
     with reading(path, path):
         about = summary(path)

@@ -1,8 +1,7 @@
 """The candidates of a greedy design: their residual and power from step to step.
 
-The residual of a point is what the kernel mean there has left beside its interpolant from the
-points picked so far, the power what is left of its prior variance: see
-:mod:`bqlib.designs.newton`.
+The residual of a point is the kernel mean there minus its interpolant from the points picked so
+far. The power is what remains of its prior variance. See :mod:`bqlib.designs.newton`.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def scores(candidates: FixedPool | PoolInBlocks, score: Score) -> Array:
 
 
 class FixedPool:
-    """One pool for all steps: its residual, power and basis are carried on from step to step.
+    """One pool for all steps: its residual, power and basis are updated from step to step.
 
     Its points learn of each pick, the `rank`-th from 0, by what an Interpolant knows of it.
 
@@ -119,7 +118,7 @@ class FixedPool:
 
 
 class PoolInBlocks:
-    """Residual and power worked out anew at each step, for a fresh pool or for the fixed one."""
+    """Residual and power, recomputed at each step, for fresh pools or for a fixed one in blocks."""
 
     def __init__(self, request: Request):
         self.request = request
@@ -217,8 +216,8 @@ def candidates_of(
     if least <= memory:
         return PoolInBlocks(request)
     raise MemoryError(
-        f"{size} candidates and n = {n} need {least / 1e9:.3g} GB even in blocks, and there are "
-        f"{memory / 1e9:.3g} GB; take fewer candidates or points, or more memory"
+        f"{size} candidates and n = {n} need {least / 1e9:.3g} GB even in blocks, but only "
+        f"{memory / 1e9:.3g} GB are available: use fewer candidates, fewer points or more memory"
     )
 
 

@@ -15,7 +15,7 @@ rule report:
         AT.benchmark("report")
     params:
         figures=FIGURES,
-        code=code_of("bqlib.report:write_report"),
+        code=code_of("bqlib.report.html:write_report"),
     script:
         "../scripts/report.py"
 
