@@ -106,9 +106,10 @@ def test_times_are_those_of_the_workers(cheap, tmp_path):
     rows = [replace(row, cost=replace(row.cost, seconds=5400.0)) for row in rows]
     said = cost.as_text(rows, workers=4).splitlines()
     assert said[1].split()[-4:-1] == ["~5.4e+03", "6", "h"]
-    total = "the missing trials take about 24 h on one core like those of this machine"
-    assert said[-1].startswith(f"{total}, or 6 h on 4 workers; each worker needs ")
-    assert cost.as_text(rows, workers=1).splitlines()[-1].startswith(f"{total}; each worker needs ")
+    total = "missing trials: about 24 h on one core like those of this machine"
+    assert said[-1].startswith(f"{total}, 6 h on 4 workers; ")
+    assert said[-1].endswith(" GB for each worker")
+    assert cost.as_text(rows, workers=1).splitlines()[-1].startswith(f"{total}; ")
 
 
 @pytest.mark.parametrize("workers", ["0", "-3", "two", "1.5"])

@@ -176,10 +176,10 @@ def as_text(rows, workers):
         unfinished = [row for row in rows if row.cost]
         seconds = sum(row.missing * row.cost.seconds for row in unfinished)
         gigabytes = max(row.cost.bytes for row in unfinished) / 1e9
-        shared = f", or {_duration(seconds / workers)} on {workers} workers" if workers > 1 else ""
+        shared = f", {_duration(seconds / workers)} on {workers} workers" if workers > 1 else ""
         text += (
-            f"\nthe missing trials take about {_duration(seconds)} on one core like those of this "
-            f"machine{shared}; each worker needs {gigabytes:.2g} GB of memory"
+            f"\nmissing trials: about {_duration(seconds)} on one core like those of this machine"
+            f"{shared}; {gigabytes:.2g} GB for each worker"
         )
     return text
 

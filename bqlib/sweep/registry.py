@@ -96,7 +96,7 @@ def find(kind, name):
 
 
 # What ``bqlib algorithms`` prints. Times are for n points, M candidates and d dimensions; the
-# docstring of each function states the same one, next to its memory.
+# docstring of each function says the same.
 COSTS = {
     "design": {
         "block_sbq": "O(M n / block + M) a step",
@@ -119,7 +119,7 @@ COSTS = {
         "uniform": "O(n^2)",
     },
 }
-# How each design picks its points.
+# How each design picks its points: the first line of its docstring.
 POINTS = {
     "block_sbq": "Sequential Bayesian quadrature in blocks: cheap picks, and one fit after each "
     "block.",
