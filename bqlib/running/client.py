@@ -9,7 +9,7 @@ import socket
 import sys
 import traceback
 
-from bqlib.results.files import write_atomically
+from bqlib.results.files import open_itself, write_atomically
 from bqlib.running.errors import RunEndedError, RunError
 from bqlib.running.paths import PATHS, SOCKET, Paths
 
@@ -110,7 +110,8 @@ def logged(path):
     """
     terminal = sys.stderr
     before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-    log = open(path, "w", encoding="utf-8")  # noqa: SIM115, as closing it may fail
+    # Not by `with`, as closing it may fail.
+    log = open(path, "w", encoding="utf-8", opener=open_itself)  # noqa: SIM115
     with contextlib.redirect_stdout(log), contextlib.redirect_stderr(log):
         try:
             yield

@@ -40,6 +40,7 @@ ENVIRONMENT = {
     "MALLOC_MMAP_THRESHOLD_": 2**25,
     "MALLOC_TRIM_THRESHOLD_": 2**27,
 }
+SCRATCH = "BQLIB_SCRATCH"  # variable of a job: its folder of temporary files
 COMMAND_SECONDS = 30  # for a command of the batch system
 QUEUE_SECONDS = 10  # between two looks at the batch system's queue
 REFUSED_SECONDS = 600  # most between two tries to submit, where jobs are refused
@@ -56,6 +57,7 @@ def jobqueue(site, folder):
 
     name, account_word = BATCH_SYSTEMS[site.system]
     # Quoted for the shell; variables are those of the worker's machine.
+    scratch = site.scratch or "${TMPDIR:-/tmp}"
     extra = ["--no-dashboard", "--dashboard-address", "127.0.0.1:0"]
     arguments = {
         "cores": site.workers_per_job,
@@ -63,7 +65,7 @@ def jobqueue(site, folder):
         "memory": f"{bytes_of(site.memory) * site.workers_per_job}B",
         "python": shlex.quote(sys.executable),
         "interface": site.interface,
-        "local_directory": f'"{site.scratch}"' if site.scratch else None,
+        "local_directory": f'"${SCRATCH}"',
         "log_directory": str(Layout(folder).worker_logs),
         "job_name": f"bqlib-{Path(folder).name}",
         # Paths below are relative, as batch systems have trouble with spaces in a path.
@@ -71,6 +73,10 @@ def jobqueue(site, folder):
             f"cd {shlex.quote(os.getcwd())}",
             *[f"export {name}={value}" for name, value in _environment().items()],
             *site.prologue,
+            # A folder of its own: Dask puts it first into sys.path, whoever owns it.
+            f'{SCRATCH}=$(mktemp -d "{scratch}/bqlib-XXXXXXXXXX") || exit',
+            f"export DASK_TEMPORARY_DIRECTORY=${SCRATCH}",
+            f"trap 'rm -rf \"${SCRATCH}\"' EXIT",
         ],
         "worker_extra_args": extra,
     }
@@ -163,7 +169,7 @@ class Jobs:
                     # In words, as its traceback would hold on to the jobs that were taken.
                     jobs.failures.append(jobs.told(error))
                     raise
-                note_job(jobs.results, f"{self.cancel_command} {self.job_id}")
+                note_job(jobs.results, jobs.system, self.job_id)
 
             async def close(self):
                 await super().close()

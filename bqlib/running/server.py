@@ -188,8 +188,9 @@ async def serve(paths, socket, parent):
         loop.add_signal_handler(signal_number, server.end)
     watched = (loop, server, parent, paths.results)
     threading.Thread(target=_watch_parent, args=watched, daemon=True).start()
+    umask = os.umask(0o177)  # the socket is for this user alone
     listening = await asyncio.start_unix_server(server.answer, socket)
-    os.chmod(socket, 0o600)
+    os.umask(umask)
     wanted = asyncio.create_task(server.wanted.wait())
     await asyncio.wait([wanted, server.ended], return_when=asyncio.FIRST_COMPLETED)
     if server.wanted.is_set():
