@@ -1,4 +1,4 @@
-"""Writing files so that nobody ever sees half of one."""
+"""Files of results: written whole or not at all, and files that are private to this user."""
 
 import json
 import os
@@ -16,7 +16,7 @@ def write_atomically(path, data):
     Parameters
     ----------
     path : path-like
-        Its folder is made where it is missing.
+        Missing folders above it are created.
     data : bytes
     """
     path = Path(path)
@@ -39,31 +39,31 @@ def write_atomically(path, data):
 
 
 def open_privately(path, flags):
-    """An opener for :func:`open`, of files that nobody but this user may read."""
+    """An opener for :func:`open`: only this user may read the files that it creates."""
     return os.open(path, flags, 0o600)
 
 
 def is_private(path):
-    """Whether nobody but this user can have written a file, or into a folder."""
+    """Whether only this user can have written a file, or into a folder."""
     found = os.stat(path)
     return found.st_uid == os.getuid() and not found.st_mode & 0o022
 
 
 def read_head(store):
-    """What the head of a store says: its attributes and the metadata of its arrays."""
+    """The head of a store: its attributes, and the metadata of its arrays."""
     return json.loads(head(store).read_bytes())
 
 
 @contextmanager
 def replacing(path):
-    """Give a path to write a file or a folder to, and put it in the place of `path` at the end.
+    """Give a path to write a file or a folder to, which replaces `path` at the end.
 
-    What was there is removed only then; if the writing fails, it stays.
+    The old one is removed only then. If the writing fails, it stays.
 
     Parameters
     ----------
     path : path-like
-        Its folder is made where it is missing.
+        Missing folders above it are created.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
