@@ -244,7 +244,7 @@ def test_a_path_that_is_no_experiment_is_told_what_it_is(experiment, pieces, tmp
     with pytest.raises(FileNotFoundError) as caught:
         bqlib.open_results([tmp_path / "results/smal", tmp_path / "sweep.yaml"])
     assert len(str(caught.value).splitlines()) == 2
-    with pytest.raises(FileNotFoundError, match="no path is given"):
+    with pytest.raises(FileNotFoundError, match="give at least one path"):
         bqlib.open_results([])
     for path in ("results/small", "results/small/curves.zarr"):
         assert bqlib.open_results(str(tmp_path / path)).sizes["seed"] == 3
