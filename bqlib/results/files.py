@@ -1,4 +1,4 @@
-"""Writing files so that nobody ever sees half of one."""
+"""Files of results: written whole or not at all, and files that are private to this user."""
 
 import errno
 import json
@@ -18,7 +18,7 @@ def write_atomically(path, data):
     Parameters
     ----------
     path : path-like
-        Its folder is made where it is missing.
+        Missing folders above it are created.
     data : bytes
     """
     path = Path(path)
@@ -78,20 +78,20 @@ def read_private(path, most):
 
 
 def read_head(store):
-    """What the head of a store says: its attributes and the metadata of its arrays."""
+    """The head of a store: its attributes, and the metadata of its arrays."""
     return json.loads(head(store).read_bytes())
 
 
 @contextmanager
 def replacing(path):
-    """Give a path to write a file or a folder to, and put it in the place of `path` at the end.
+    """Give a path to write a file or a folder to, which replaces `path` at the end.
 
-    What was there is removed only then; if the writing fails, it stays.
+    The old one is removed only then. If the writing fails, it stays.
 
     Parameters
     ----------
     path : path-like
-        Its folder is made where it is missing.
+        Missing folders above it are created.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -55,7 +55,7 @@ def test_without_care_another_users_code_runs(trap):
     code = """
         if __name__ == "__main__":
             from distributed import LocalCluster
-            with LocalCluster(1, processes=False, dashboard_address=None):
+            with LocalCluster(1, dashboard_address=None):
                 import importlib, sys
                 sys.modules.pop("resource", None)
                 importlib.import_module("resource")
@@ -151,7 +151,7 @@ def test_kept_trials_are_data(tmp_path):
     for hostile in (packed, b"", b"PK\x03\x04" + packed, file.read_bytes()[:-9]):
         file.write_bytes(hostile)
         assert kept.read("digest", 0) is None
-    np.savez(file.open("wb"), **{"0/mmd": np.array([Payload(witness)], dtype=object)})
+    np.savez(file, **{"0/mmd": np.array([Payload(witness)], dtype=object)})
     assert kept.read("digest", 0) is None
     assert not witness.exists()
     pickle.loads(packed)  # the control
