@@ -281,13 +281,13 @@ def test_the_command_says_what_fails_and_exits_with_1(tmp_path, monkeypatch, cap
         (["mine.py:plas"], 1, 'has no "plas"; did you mean "plus"?'),
         (["mine.py:plus", "bye=2"], 2, 'bye: unknown key "bye"; did you mean "by"?'),
         (["mine.py:plus", "by"], 2, '"by" must be parameter=value'),
-        (["uniform"], 2, "uniform is several: target, weights"),
-        (["nothing"], 2, '"nothing" is unknown'),
+        (["uniform"], 2, '"uniform" is a target and a weight rule: write pack'),
+        (["nothing"], 2, '"nothing" is not registered: write file.py'),
         (["mine.py:plus", "by="], 2, "by: must be a number, not empty"),
         (["mine.py:plus", "by=["], 2, "by: column 2: a value is missing before the end"),
         (["mine.py:plus", "by=*x"], 2, "by: column 1: put text that starts with * in quotes"),
-        (["mine.py:plus", "by=\x07"], 2, "by: holds the control character '\\x07'"),
-        (["mine.py:plus", 'by="\\ud800"'], 2, "by: holds \\ud800, half of a letter"),
+        (["mine.py:plus", "by=\x07"], 2, "by: contains the control character '\\x07'"),
+        (["mine.py:plus", 'by="\\ud800"'], 2, "by: contains \\ud800, half of a character"),
     ]:
         assert main(["check-plugin", *arguments]) == code
         assert told in capsys.readouterr().err

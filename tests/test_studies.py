@@ -281,7 +281,7 @@ def test_a_study_runs_at_the_first_of_everything(sweep):
     "old, new, told",
     [
         ("[submodularity, al", "[submodularty, al", 'unknown study "submodularty"; did you mean'),
-        ("[submodularity, al", "[alternatives, al", '"alternatives" is in the list already'),
+        ("[submodularity, al", "[alternatives, al", '"alternatives" is already in the list'),
         ("studies: [submodularity, alternatives]", "studies: 3", "must be a list"),
     ],
 )

@@ -11,8 +11,9 @@ from threadpoolctl import threadpool_limits
 from bqlib import embeddings
 from bqlib.candidates import Candidates
 from bqlib.sweep import plugins, registry
-from bqlib.sweep.build import FREE_TEXT, build_integrand, build_kernel, build_rule, build_target
+from bqlib.sweep.build import build_integrand, build_kernel, build_rule, build_target
 from bqlib.sweep.fingerprint import definitions, fingerprint
+from bqlib.sweep.plugins import FREE_TEXT
 from bqlib.trial import trial
 
 
