@@ -254,7 +254,7 @@ def _study(name, info: ValidationInfo):
         target, parameters = next(iter(reading.targets.values())), next(iter(kernels.values()))
         kernel = build_kernel(parameters, reading.lengthscales[0], target)
         try:
-            registry.find("study", name).check(target, kernel)
+            registry.find("study", name).precondition(target, kernel)
         except (TypeError, ValueError) as error:
             raise ValueError(f"{name} cannot run: {error}") from None
     return name
