@@ -117,8 +117,8 @@ def test_a_merged_dataset_has_the_form_of_one(first, second):
 @pytest.mark.parametrize(
     "name, values, said",
     [
-        ("seed", [0, 0], "coordinate seed has a label more than once"),
-        ("n", list(range(12, 0, -1)), "coordinate n does not count from 1 on"),
+        ("seed", [0, 0], "coordinate seed has repeated labels"),
+        ("n", list(range(12, 0, -1)), "coordinate n is not 1, 2, 3, ..."),
         (None, None, "attribute config is missing"),
     ],
 )
@@ -128,7 +128,7 @@ def test_a_store_whose_labels_cannot_be_joined_is_refused(copies, name, values, 
         del dataset.attrs["config"]
     else:
         dataset = dataset.assign_coords({name: values})
-    with pytest.raises(SchemaError, match=f"^here departs from the schema: {said}$"):
+    with pytest.raises(SchemaError, match=f"^here does not match the schema: {said}$"):
         check_schema(dataset, "here")
 
 

@@ -1,16 +1,19 @@
 import json
 import re
 from html.parser import HTMLParser
-from pathlib import Path
 
+import pytest
+from jinja2 import UndefinedError
 from test_claims import RECORDS
 
 from bqlib.claims import as_json
 from bqlib.claims.evidence import VERDICTS
-from bqlib.report import MARKS, caption, report
+from bqlib.figures.choice import FIGURES, Figure
+from bqlib.report import html as module
+from bqlib.report.html import MARKS, STYLE, TEMPLATES, Picture, report, write_report
 
-FIGURES = Path(__file__).parent.parent / "bqlib" / "figures"
-FIGURE = ("mmd", "MMD <against> n", "svg+xml", b'<svg xmlns="http://www.w3.org/2000/svg"/>', 648)
+SVG = b'<svg xmlns="http://www.w3.org/2000/svg"/>'
+FIGURE = Picture(Figure("mmd", ("curves",), "MMD <against> n.", 5), "svg+xml", SVG, 648)
 ROWS = [{"algorithm": "sbq", "rate": "1 & 2"}]
 JUDGED = json.loads(as_json(*RECORDS, ROWS))
 ABOUT = {
@@ -34,11 +37,11 @@ ABOUT = {
 
 
 class Page(HTMLParser):
-    """The tags of a page; those that are not closed are refused."""
+    """The tags and the text of a page; tags that are not closed are refused."""
 
     def __init__(self, text):
         super().__init__()
-        self.open, self.seen = [], []
+        self.open, self.seen, self.text = [], [], ""
         self.feed(text)
         assert self.open == []
 
@@ -49,6 +52,9 @@ class Page(HTMLParser):
 
     def handle_endtag(self, tag):
         assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
 
     def all(self, tag):
         return [attributes for name, attributes in self.seen if name == tag]
@@ -97,7 +103,7 @@ def luminance(colour):
 
 
 def test_colours_have_the_contrast_of_wcag_aa():
-    style = (FIGURES.parent / "report.css").read_text(encoding="utf-8")
+    style = STYLE.read_text(encoding="utf-8")
     schemes = [dict(re.findall(r"--(\w+): (#\w{6})", block)) for block in style.split("@media")[:2]]
     for scheme in schemes:
         paper = luminance(scheme["paper"])
@@ -119,41 +125,143 @@ def test_verdicts_are_said_in_words():
 
 
 def test_figures_of_the_paper_come_first_in_its_order():
-    figures = [(name, f"{name}.", "png", b"", 1) for name in ("slopes", "mmd", "samples")]
+    figures = [
+        Picture(Figure(name, (), f"{name}.", number), "png", b"", 1)
+        for name, number in (("slopes", None), ("mmd", 5), ("refinement", None), ("samples", 1))
+    ]
     text = report(ABOUT, figures, JUDGED)
-    assert re.findall(r'<h3 id="(\w+)"', text) == ["samples", "mmd", "slopes"]
-    assert "samples. Figure 1 of the paper." in text
-    assert re.findall(r'<h3 id="(\w+)"', report(ABOUT, figures)) == ["slopes", "mmd", "samples"]
+    order = ["samples", "mmd", "slopes", "refinement"]
+    assert re.findall(r'<h3 id="(\w+)"', text) == order
+    assert re.findall(r'<li><a href="#(\w+)">', text.partition("#figures")[2])[:4] == order
+    assert "Figure 1 of the paper. samples. File: figures/samples.svg" in text
+    assert "Figure None" not in text
+    text = report(ABOUT, figures)
+    assert re.findall(r'<h3 id="(\w+)"', text) == ["slopes", "mmd", "refinement", "samples"]
+    assert "of the paper" not in text
 
 
-def test_every_figure_has_a_caption():
-    for file in FIGURES.glob("*.py"):
-        if f"\ndef {file.stem}(" in file.read_text(encoding="utf-8"):
-            assert caption(file.stem).endswith(".")
+@pytest.fixture
+def results(monkeypatch, tmp_path):
+    """A folder of results with two figures, the smaller file of which differs in type."""
+    monkeypatch.setattr(module, "summary", lambda path: ABOUT)
+    (tmp_path / "figures").mkdir()
+    for name, vector, pixels in (
+        ("mmd", b'<svg width="300pt">', b"pixels" * 9),
+        ("slopes", SVG, b"p"),
+    ):
+        (tmp_path / f"figures/{name}.svg").write_bytes(vector)
+        (tmp_path / f"figures/{name}.png").write_bytes(pixels)
+    return tmp_path
 
 
-def test_what_is_written_is_escaped():
-    text = full()
-    assert "A &lt;title&gt;" in text and "1 &amp; 2" in text
-    assert 'alt="MMD &lt;against&gt; n"' in text
+def test_the_file_has_the_smaller_image_of_each_figure_with_its_caption(results):
+    write_report(results, ["slopes", "mmd"])
+    text = (results / "report.html").read_text(encoding="utf-8")
+    slopes, mmd = Page(text).all("img")
+    assert slopes["src"].startswith("data:image/png;") and slopes["width"] == "864"
+    assert mmd["src"].startswith("data:image/svg+xml;") and mmd["width"] == "400"
+    assert slopes["alt"] == FIGURES["slopes"].caption
+    assert "Claims" not in text
 
 
-def test_failed_trials_are_told_with_their_reasons():
+def test_the_file_has_the_claims_if_they_are_judged(results):
+    (results / "claims.json").write_text(json.dumps(JUDGED), encoding="utf-8")
+    write_report(results, ["mmd"])
+    assert "Claims of the paper" in (results / "report.html").read_text(encoding="utf-8")
+
+
+# What would break out of text, of an attribute, and of a template.
+HOSTILE = """<script>alert("x")</script> " onclick='x' & &amp; {{ 7 * 7 }} {% endif %} {# x #}"""
+
+
+def test_hostile_words_are_shown_as_they_are_written():
+    places = (
+        *("title", "results", "label", "column", "cell", "reason", "verdict", "option", "version"),
+        *("claim", "where", "measured", "why", "expected", "found", "caption"),
+    )
+    said = {place: f"{place} {HOSTILE}" for place in places}
+    rows = [{"algorithm": said["label"], said["column"]: said["cell"]}]
+    about = ABOUT | {
+        "title": said["title"],
+        "results": said["results"],
+        "labels": {said["column"]: [said["label"]]},
+        "trials": {"all": 8, "ok": 5, "failed": 2, "missing": 1, "ended": 1},
+        "failed": [{"algorithm": said["label"], "reason": said["reason"]}],
+        "verdicts": {said["verdict"]: 1},
+        "config": {said["option"]: said["option"]},
+        "versions": {"bqlib_version": said["version"]},
+    }
+    about |= dict.fromkeys(("ended", "mmd", "rates", "seconds", "jobs"), rows)
+    judged = JUDGED | {
+        "table_1": rows,
+        "verdicts": {said["verdict"]: 1},
+        "claims": [
+            {"verdict": "holds"} | {key: said[key] for key in ("claim", "where", "measured", "why")}
+        ],
+        "expectations": [{"expected": said["expected"], "measured": said["found"], "met": None}],
+    }
+    figure = Picture(Figure("mmd", (), said["caption"], 5), "png", b"", 1)
+
+    page = Page(report(about, [figure], judged))
+    tame = Page(report(ABOUT | {"trials": about["trials"]}, [FIGURE], JUDGED))
+    assert {tag for tag, _ in page.seen} <= {tag for tag, _ in tame.seen}
+    known = {name for _, attributes in tame.seen for name in attributes}
+    assert {name for _, attributes in page.seen for name in attributes} <= known
+    text = page.text.replace('\\"', '"')  # in the JSON of the configuration
+    values = [value for _, attributes in page.seen for value in attributes.values()]
+    assert [place for place, words in said.items() if words.lower() not in text.lower()] == []
+    assert said["caption"] in values
+    assert not [x for x in (text, *values) if "&lt;" in x or "&#" in x]  # escaped twice
+
+
+def test_nothing_but_the_style_is_left_unescaped():
+    files = sorted(TEMPLATES.iterdir())
+    safe = [line for f in files for line in f.read_text("utf-8").splitlines() if "safe" in line]
+    assert safe == ["{{ style | safe }}</style>"]
+    assert not any("autoescape" in file.read_text("utf-8") for file in files)
+
+
+def test_markup_is_in_the_templates_alone():
+    for file in STYLE.parent.glob("*.py"):
+        assert not re.search(r"</|<[a-z]+[ >]|&[a-z]+;", file.read_text(encoding="utf-8")), file
+
+
+def test_only_the_page_loads_jinja():
+    files = STYLE.parent.parent.rglob("*.py")
+    found = [file for file in files if "jinja2" in file.read_text(encoding="utf-8")]
+    assert found == [STYLE.parent / "html.py"]
+
+
+def test_what_a_template_lacks_is_an_error():
+    with pytest.raises(UndefinedError, match="seeds"):
+        report({name: value for name, value in ABOUT.items() if name != "seeds"}, [FIGURE])
+
+
+def test_failed_trials_are_shown_with_their_reasons():
     failed = [{"algorithm": "sbq", "trials": 2, "seeds": "0-1", "reason": "ValueError: <no>"}]
     trials = {"all": 8, "ok": 5, "failed": 2, "missing": 1, "ended": 0}
     text = report(ABOUT | {"failed": failed, "trials": trials}, [FIGURE])
     for said in ("2 of 8 trials failed", "ValueError: &lt;no&gt;", "bqlib retry results/mine"):
         assert said in text
-    assert '5 of 8 trials ran, <a href="#failed">2 failed</a>, 1 are missing' in text
+    assert '5 of 8 trials ran, <a href="#failed">2 failed</a>, 1 missing' in text
     assert "None of 8 trials failed" in full()
 
 
 def test_a_sweep_of_its_own_has_a_report_without_claims():
     text = report(ABOUT | {"rates": []}, [FIGURE])
     Page(text)
-    assert "laims" not in text and "Rates" not in text and "Figures" in text
+    assert "laims" not in text and "rates" not in text.lower().partition("<body>")[2]
+    assert "Figures" in text
 
 
 def test_headings_of_numbers_keep_the_case_of_their_symbol():
     heads = re.findall(r'role="columnheader">([^<]*)<', full())
     assert "n = 50" in heads and "Algorithm" in heads and "N = 50" not in heads
+
+
+def test_columns_with_terse_names_have_headings_in_words():
+    rows = [{"algorithm": "sbq", "time_n": "2", "megabytes": "1", "mmd_400": "0.1"}]
+    text = report(ABOUT, [FIGURE], JUDGED | {"table_1": rows})
+    table = text.partition('<h2 id="table-1">')[2].partition("</thead>")[0]
+    heads = re.findall(r'role="columnheader">([^<]*)<', table)
+    assert heads == ["Algorithm", "CPU time: power of N", "Memory (MB)", "MMD at n = 400"]

@@ -163,7 +163,7 @@ def test_a_kernel_without_length_scale_is_refused_by_name():
 def test_a_target_without_sobol_points_is_refused_by_name(study):
     data = Empirical([[0.0], [1.0]])
     for target in (data, Product([Uniform([0.0], [1.0]), data])):
-        with pytest.raises(TypeError, match=r"no map from the cube to Empirical; it has one to"):
+        with pytest.raises(TypeError, match="cannot map the unit cube to Empirical; it works for"):
             study.precondition(target, KERNEL)
     study.precondition(MIXTURE, KERNEL)
 

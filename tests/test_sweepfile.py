@@ -205,7 +205,7 @@ def test_a_family_without_length_scale(sweep_folder):
         (
             "[0.5, 1]",
             "[1e200]",
-            ["4: kernels.eq: with target normal: lengthscale is 1e+200, not from"],
+            ["4: kernels.eq: with target normal: lengthscale is 1e+200; it must lie"],
         ),
         ("[0.5, 1]", "[1" + 400 * "0" + "]", ["5: lengthscales[0]: must be a number, not 1000000"]),
         ("n: 40", "n: 0", ["9: n: must be at least 1, not 0"]),
@@ -234,16 +234,16 @@ def test_a_family_without_length_scale(sweep_folder):
             "inflation: 3",
             ['8: candidates.inflation: is allowed only with source "infl'],
         ),
-        ("size: 100", "box: [[0, 1]]", ['8: candidates.box: box goes with source "box", and only']),
+        ("size: 100", "box: [[0, 1]]", ['8: candidates.box: box must be given if source is "box"']),
         (
             "size: 100",
             "source: box",
-            ['7: candidates: box goes with source "box", and only with i'],
+            ['7: candidates: box must be given if source is "box", and'],
         ),
         (
             "size: 100",
             "source: box\n  box: [[0, 1]]",
-            ["9: candidates.box: box has 1 coordinates, the target has dimension 2 (target "],
+            ["9: candidates.box: box has 1 coordinates; it must have 2, the dimension of "],
         ),
         (
             "size: 100",

@@ -11,7 +11,8 @@ from bqlib.analysis.cells import attrs, cells, embedding_of, integrands_of
 from bqlib.schema import OK
 from bqlib.weights import bq
 
-SBQ, HERDING = 8, 20  # points that the paper draws of each, and says to be equally good
+# Points that the paper draws of each algorithm, and says to be equally good.
+SBQ_POINTS, HERDING_POINTS = 8, 20
 
 
 def papers_cell(dataset):
@@ -22,10 +23,10 @@ def papers_cell(dataset):
     dict or None
         Labels for ``dataset.sel``; None where the sweep has no such cell.
     """
-    return next((cell for cell in cells(dataset) if is_the_papers(dataset, cell)), None)
+    return next((cell for cell in cells(dataset) if is_papers_cell(dataset, cell)), None)
 
 
-def is_the_papers(dataset, cell):
+def is_papers_cell(dataset, cell):
     """Whether a cell has the settings of the curves of Huszar and Duvenaud (2012).
 
     Parameters
@@ -36,14 +37,14 @@ def is_the_papers(dataset, cell):
         Its labels of at least target, kernel and length-scale.
     """
     kernel = json.loads(dataset.attrs["config"])["kernels"][cell["kernel"]]
-    return published.is_the_papers(cell["target"], kernel, float(cell["lengthscale"]))
+    return published.has_papers_settings(cell["target"], kernel, float(cell["lengthscale"]))
 
 
 def matching_sizes(dataset, cell):
     """For each seed, the least n at which SBQ is as good as 20 points of herding; 0 for none."""
     mmd = dataset["mmd"].sel(cell).transpose("algorithm", "seed", "n")
     sbq, herding = (mmd.sel(algorithm=name).values for name in ("sbq", "herding"))
-    sizes = numerics.first_n_within(sbq, herding[:, [HERDING - 1]])[:, 0]
+    sizes = numerics.first_n_within(sbq, herding[:, [HERDING_POINTS - 1]])[:, 0]
     return np.where(np.isfinite(sizes), sizes, 0).astype(int)
 
 

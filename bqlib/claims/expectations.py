@@ -4,7 +4,7 @@ import numpy as np
 
 from bqlib import propositions, published
 from bqlib.analysis.fits import worded
-from bqlib.analysis.paper import SBQ, against_published, bq_weights, matching_sizes
+from bqlib.analysis.paper import SBQ_POINTS, against_published, bq_weights, matching_sizes
 from bqlib.claims.evidence import checks_of, expectation, interval
 from bqlib.discrepancy import mmd, spectral_mmd2
 from bqlib.streams import stream
@@ -64,7 +64,8 @@ def figure_3_sums(evidence):
 def figure_1(evidence):
     evidence.need_full_size()
     sizes = matching_sizes(evidence.curves, evidence.cell)
-    return bool((sizes == SBQ).all()), f"{(sizes == SBQ).sum()} of {len(sizes)} seeds"
+    right = sizes == SBQ_POINTS
+    return bool(right.all()), f"{right.sum()} of {len(sizes)} seeds"
 
 
 @expectation("MMD at n = 400: herding .0058-.0069, herding_bq .0023-.0031, sbq .00053-.00075")

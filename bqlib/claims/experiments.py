@@ -4,7 +4,13 @@ import numpy as np
 
 from bqlib import published, rates
 from bqlib.analysis.fits import worded
-from bqlib.analysis.paper import HERDING, SBQ, against_published, bq_weights, matching_sizes
+from bqlib.analysis.paper import (
+    HERDING_POINTS,
+    SBQ_POINTS,
+    against_published,
+    bq_weights,
+    matching_sizes,
+)
 from bqlib.claims.evidence import (
     CORRECTED,
     FAILS,
@@ -24,11 +30,11 @@ PAPERS = ("iid", "herding", "herding_bq", "sbq")  # its algorithms, from the wor
 def eight_are_worth_twenty(evidence):
     evidence.need_full_size()
     sizes = matching_sizes(evidence.curves, evidence.cell)
-    right = int((sizes == SBQ).sum())
+    right = int((sizes == SBQ_POINTS).sum())
     return (
         HOLDS if right == len(sizes) else FAILS,
-        f"SBQ first reaches the MMD of {HERDING} points of herding at n = {SBQ} in {right} of "
-        f"{len(sizes)} seeds",
+        f"SBQ first reaches the MMD of {HERDING_POINTS} points of herding at n = {SBQ_POINTS} in "
+        f"{right} of {len(sizes)} seeds",
         "in every pool that was tried",
     )
 

@@ -38,7 +38,7 @@ def _show(path, shelf, as_json):
         return _show_sweep(path, shelf, as_json)
     if not Path(path).exists():
         raise NoAnswerError(no_results(path))
-    from bqlib.summary import as_text, summary
+    from bqlib.report.summary import as_text, summary
 
     with reading(path, path):
         about = summary(path)

@@ -1,7 +1,7 @@
 """The interpolant of the kernel mean z from points that come one by one.
 
-The residual of a point x is z(x) minus the interpolant; its power is the prior variance of f(x)
-that is left once f is known at the points.
+The residual of a point x is z(x) minus the interpolant. Its power is the prior variance of f(x)
+that remains once f is known at the points.
 """
 
 import numpy as np
@@ -81,7 +81,7 @@ class Interpolant:
         return residual, 2 * (own - np.einsum("ijd,ji->id", slopes, solved))
 
     def at(self, x: Array) -> tuple[Array, float, float]:
-        """Column (rank,), residual and power at one point x (d,); no power where x is a repeat."""
+        """Column (rank,), residual and power at one point x (d,); the power of a repeat is zero."""
         columns = self.columns(x[None])
         residual, power = self.residual_and_power(x[None], columns)
         return columns[:, 0], residual[0], 0.0 if self.repeated(x[None])[0] else power[0]

@@ -1,6 +1,6 @@
 """Greedy designs by the Newton basis: one triangular row for each point picked.
 
-A greedy design is a rule that picks a candidate by its residual and power, which are those of
+A greedy design picks each candidate by its residual and power, which are those of
 :mod:`bqlib.designs.interpolant` from the points picked so far. Candidates that repeat a point,
 exactly or nearly, are left out: see :mod:`bqlib.weights`.
 """
@@ -13,7 +13,7 @@ from bqlib.arrays import Array
 from bqlib.designs.design import Design, Request
 from bqlib.designs.interpolant import Interpolant
 from bqlib.designs.pools import Score, candidates_of, scores
-from bqlib.weights import PIVOT_TOLERANCE, bq
+from bqlib.weights import NOT_DISTINCT, PIVOT_TOLERANCE, bq
 
 
 def newton_greedy(
@@ -25,25 +25,25 @@ def newton_greedy(
 ) -> Design:
     """Pick points one by one from the candidates.
 
-    The design ends where the candidate that the rule chooses has a power of at most 1e-12 of its
-    k(x, x): float64 cannot tell it from the points picked, and what the rule compares has become
-    noise. It also ends where the rule finds none that brings anything.
+    The design ends when the chosen candidate has a power of at most 1e-12 k(x, x). Then double
+    precision cannot separate it from the points picked, and the scores have become noise. The
+    design also ends when no candidate lowers the MMD.
 
     Parameters
     ----------
     request : Request
     score : callable
-        (residual (M,), power (M,)) to the score of each candidate (M,). Both are zero where the
-        power is no more than rounding.
+        (residual (M,), power (M,)) to the score of each candidate (M,). Residual and power are both
+        zero if the power is only rounding.
     choose : callable, optional
-        Scores (M,) to the index of a candidate, or None for none. Left out: :func:`best`.
+        Scores (M,) to the index of a candidate, or to None to end the design. Default:
+        :func:`best`.
     refine : callable, optional
-        (interpolant, pool (M, d), residual, power) to a point (d,) of positive power that is
-        picked in place of the chosen candidate.
+        (interpolant, pool (M, d), residual, power) to a point (d,) of positive power, which is
+        picked instead of the chosen candidate.
     memory : float, optional
-        Most bytes to use, beside those of drawing candidates. Where the basis of the whole pool
-        takes more, it is worked out anew at each step, block by block. Left out: all that the
-        machine has.
+        Memory limit in bytes, not counting the candidates (default: all memory of the machine).
+        Above it the basis is recomputed at each step, block by block.
 
     Returns
     -------
@@ -53,7 +53,7 @@ def newton_greedy(
     Raises
     ------
     MemoryError
-        If `memory` is too little even for one block.
+        If `memory` does not suffice even for one block.
 
     Notes
     -----
@@ -97,16 +97,13 @@ def newton_greedy(
 
 
 def best(score: Array) -> int | None:
-    """Index of the largest score, or None where none is positive."""
+    """Index of the largest score, or None if no score is positive."""
     i = int(np.argmax(score))
     return i if score[i] > 0 else None
 
 
 def stop_reason(n: int, asked: int, spent: bool) -> str:
-    """Why a greedy design ends at n points: the next candidate is spent, or none is of use."""
+    """Why a greedy design ends at n points: the next candidate is redundant, or none is useful."""
     if spent:
-        return (
-            f"design stops at n = {n} of {asked}: the next pivot is below {PIVOT_TOLERANCE:g} of "
-            "the kernel's height"
-        )
-    return f"design stops at n = {n} of {asked}: no further candidate lowers the MMD"
+        return f"design stops at n = {n} of {asked}: {NOT_DISTINCT}"
+    return f"design stops at n = {n} of {asked}: no remaining candidate lowers the MMD"

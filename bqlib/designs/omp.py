@@ -37,8 +37,8 @@ def omp(
     Returns
     -------
     Design
-        Shorter than n, with `stop` saying so, where float64 cannot tell a further candidate from
-        those picked.
+        Fewer than n points, with the reason in `stop`, if no remaining candidate is numerically
+        distinct from those picked.
 
     Raises
     ------

@@ -36,7 +36,7 @@ def scores(candidates: FixedPool | PoolInBlocks, score: Score) -> Array:
 
 
 class FixedPool:
-    """One pool for all steps: its residual, power and basis are carried on from step to step.
+    """One pool for all steps: its residual, power and basis are updated from step to step.
 
     Its points learn of each pick, the `rank`-th from 0, by what an Interpolant knows of it.
 
@@ -114,7 +114,7 @@ class FixedPool:
 
 
 class PoolInBlocks:
-    """Residual and power worked out anew at each step, for a fresh pool or for the fixed one."""
+    """Residual and power, recomputed at each step, for fresh pools or for a fixed one in blocks."""
 
     def __init__(self, request: Request):
         self.request = request
@@ -212,8 +212,8 @@ def candidates_of(
     if least <= memory:
         return PoolInBlocks(request)
     raise MemoryError(
-        f"{size} candidates and n = {n} need {least / 1e9:.3g} GB even in blocks, and there are "
-        f"{memory / 1e9:.3g} GB; take fewer candidates or points, or more memory"
+        f"{size} candidates and n = {n} need {least / 1e9:.3g} GB even in blocks, but only "
+        f"{memory / 1e9:.3g} GB are available: use fewer candidates, fewer points or more memory"
     )
 
 

@@ -53,6 +53,11 @@ class Layout:
         """Store of the errors of single functions."""
         return self.folder / FUNCTION_ERRORS
 
+    @property
+    def studies(self):
+        """Folder of the stores of the studies."""
+        return self.folder / STUDIES
+
     def study(self, name):
         """Store of a study."""
         return self.folder / path_of_study(name)
