@@ -13,6 +13,7 @@ from types import SimpleNamespace
 
 import numpy as np
 from distributed import CancelledError, KilledWorker
+from threadpoolctl import ThreadpoolController
 
 from bqlib.designs.design import Design
 from bqlib.designs.interpolant import Interpolant
@@ -201,8 +202,6 @@ class _Shard:
     """One worker's part of the pool; lives there as a Dask actor."""
 
     def __init__(self, part, blocks):
-        from threadpoolctl import ThreadpoolController
-
         self._threads = ThreadpoolController()
         self.embedding = embed(part.kernel, part.target)
         draws = (_draw_block(part.target, part.candidates, part.seed, b) for b in blocks)

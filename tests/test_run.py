@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bqlib.running import client, errors, preflight, session
-from bqlib.running.jobs import cancel_jobs
+from bqlib.running.journal import cancel_jobs
 from bqlib.running.paths import SOCKET, Paths
 
 CONFIG = Path(__file__).parent.parent / "config"

@@ -342,7 +342,7 @@ def test_a_family_without_length_scale(sweep_folder):
         (
             "seeds: 3\nseeds_per_job: 2",
             "seeds: 1000000000\nseeds_per_job: 1000000000",
-            ["10: seeds: a job can have at most 10000 seeds: set seeds_per_job to"],
+            ["10: seeds: a job can have at most 10000 seeds: use a smaller seeds_per_job"],
         ),
         (
             "scale: density",

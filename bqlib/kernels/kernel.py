@@ -45,12 +45,12 @@ class Kernel(ABC):
         return np.full(dim, -LONGEST), np.full(dim, LONGEST)
 
     def __add__(self, other: Kernel) -> Kernel:
-        from bqlib.kernels.algebra import SumKernel
+        from bqlib.kernels.algebra import SumKernel  # the one natural circle
 
         return SumKernel(self, other) if isinstance(other, Kernel) else NotImplemented
 
     def __mul__(self, other: Kernel | float) -> Kernel:
-        from bqlib.kernels.algebra import ProductKernel, ScaledKernel
+        from bqlib.kernels.algebra import ProductKernel, ScaledKernel  # as above: a circle
 
         if isinstance(other, Kernel):
             return ProductKernel(self, other)

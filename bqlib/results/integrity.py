@@ -213,7 +213,8 @@ def _made(at):
 
 def _check_store(store):
     paths = [path for path in store.rglob("*") if path.is_file()]
-    faults = _faults_of_store(Layout(store.parent), store.name)
+    results = results_of(store)
+    faults = _faults_of_store(Layout(results), store.relative_to(results).as_posix())
     return Checked(len(paths), sum(path.stat().st_size for path in paths), False, tuple(faults))
 
 

@@ -1,11 +1,17 @@
 """One way to a Dask client: a scheduler that the user names, or else the run's own cluster."""
 
 import asyncio
+import json
 import os
 import shutil
 import time
 from contextlib import AsyncExitStack, asynccontextmanager
+from importlib import import_module
 from pathlib import Path
+
+import dask
+import distributed
+from threadpoolctl import threadpool_limits
 
 from bqlib.results.layout import Layout
 from bqlib.running.certificates import certified, write_certificates
@@ -51,9 +57,6 @@ async def connect(site, folder, say=lambda text: None, threads=1):
         If no worker could be had in time, if a named scheduler's workers run other versions, or,
         in the body, when all workers are gone for too long.
     """
-    import dask
-    import distributed
-
     dask.config.set({f"distributed.{key}": value for key, value in SETTINGS.items()})
     dask.config.set({"distributed.nanny.pre-spawn-environ": ENVIRONMENT})
     named = _named_scheduler()
@@ -105,10 +108,6 @@ async def connect(site, folder, say=lambda text: None, threads=1):
 
 def _named_scheduler():
     """Address of the scheduler that the user names, or None."""
-    import json
-
-    import dask
-
     address = dask.config.get("scheduler-address", None)
     file = dask.config.get("scheduler-file", None)
     if address or not file:
@@ -123,17 +122,11 @@ def _named_scheduler():
 
 
 def _has_certificate():
-    from distributed import Security
-
-    return Security().get_connection_args("client")["ssl_context"] is not None
+    return distributed.Security().get_connection_args("client")["ssl_context"] is not None
 
 
 async def _own_cluster(stack, site, folder, threads):
     """Start the run's own cluster, to end with `stack`; and its jobs on a batch system, or None."""
-    import dask
-    import distributed
-    from threadpoolctl import threadpool_limits
-
     # Whatever is lost is replaced here, or comes back by itself: Dask would give it up meanwhile.
     stack.enter_context(dask.config.set({"distributed.deploy.lost-worker-timeout": FOREVER}))
     own = {"asynchronous": True, "silence_logs": False}
@@ -270,8 +263,6 @@ class _Guard:
 
 async def _draw_dashboard(scheduler):
     """Add Dask's dashboard, whose modules take seconds to load, to a scheduler that runs."""
-    from importlib import import_module
-
     dashboard = await asyncio.to_thread(import_module, "distributed.dashboard.scheduler")
     dashboard.connect(scheduler.http_application, scheduler.http_server, scheduler, prefix="")
 

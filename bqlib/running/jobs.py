@@ -3,17 +3,18 @@
 import asyncio
 import os
 import shlex
-import subprocess
 import sys
 import tempfile
 import time
 from contextlib import chdir, suppress
 from pathlib import Path
 
-from bqlib.results.files import is_private, open_privately
+from distributed.core import Status
+
 from bqlib.results.layout import Layout
 from bqlib.running.certificates import certified
 from bqlib.running.errors import ClusterError
+from bqlib.running.journal import note_job
 from bqlib.running.site import BATCH_SYSTEMS, bytes_of
 
 # Dask's settings, below its "distributed.", where ours are others.
@@ -51,7 +52,7 @@ def one_line(error):
 
 def jobqueue(site, folder):
     """The class of dask-jobqueue for a site, and its arguments for a job."""
-    import dask_jobqueue
+    import dask_jobqueue  # of an extra
 
     name, account_word = BATCH_SYSTEMS[site.system]
     # Quoted for the shell; variables are those of the worker's machine.
@@ -123,17 +124,6 @@ def job_script(site, folder):
     return job.job_script()
 
 
-def cancel_jobs(results):
-    """Cancel what a killed process has left on the batch system."""
-    journal = Layout(results).journal
-    with suppress(OSError):
-        if not is_private(journal):  # what others wrote must not be executed
-            return
-        for line in journal.read_text(encoding="utf-8").splitlines():
-            with suppress(OSError, subprocess.TimeoutExpired):
-                subprocess.run(shlex.split(line), capture_output=True, timeout=20)
-
-
 class Jobs:
     """The jobs of a run on a batch system.
 
@@ -150,8 +140,8 @@ class Jobs:
 
     def __init__(self, system, folder):
         self.system = system
+        self.results = folder
         self.logs = Layout(folder).worker_logs
-        self.journal = Layout(folder).journal
         self.cluster = None
         self.failures = []
         self._looked = time.monotonic()
@@ -162,8 +152,6 @@ class Jobs:
 
     def recorded(self, job_class):
         """A class of jobs that keeps failures, and writes down how each job is cancelled."""
-        from distributed.core import Status
-
         jobs = self
 
         class Job(job_class):
@@ -175,8 +163,7 @@ class Jobs:
                     # In words, as its traceback would hold on to the jobs that were taken.
                     jobs.failures.append(jobs.told(error))
                     raise
-                with open(jobs.journal, "a", encoding="utf-8", opener=open_privately) as journal:
-                    journal.write(f"{self.cancel_command} {self.job_id}\n")
+                note_job(jobs.results, f"{self.cancel_command} {self.job_id}")
 
             async def close(self):
                 await super().close()
@@ -210,8 +197,6 @@ class Jobs:
 
         `connected` are the names of the workers that the scheduler has.
         """
-        from distributed.core import Status
-
         gone = await self._gone()
         now = time.monotonic()
         due = now >= self._resume

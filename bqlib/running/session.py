@@ -20,7 +20,7 @@ import psutil
 
 from bqlib.results.layout import Layout
 from bqlib.running.errors import ClusterError, RunError
-from bqlib.running.jobs import cancel_jobs
+from bqlib.running.journal import cancel_jobs
 from bqlib.running.paths import SOCKET
 from bqlib.running.site import read_site
 

@@ -46,7 +46,7 @@ class Study:
 
     def dataset(self, results, attributes):
         """The dataset (xarray) of the results of seeds 0, 1, 2, ..., each as `measure` gave it."""
-        import xarray as xr  # takes 0.6 s to load, and workers do not need it
+        import xarray as xr  # takes 0.8 s, and workers do not need it
 
         coords = {
             name: (name, _stored(results[0][name]), {"long_name": long_name, "units": units})

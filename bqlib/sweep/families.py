@@ -218,6 +218,7 @@ def _kernel_keys(family):
 
 
 def checked_kernel(content, info: ValidationInfo):
+    """Family and parameters of a kernel that has an embedding with every target."""
     reading = info.context
     family, content = family_of("kernel", content, reading.folder)
     keys = _kernel_keys(family).model_validate(content)
@@ -242,7 +243,7 @@ def checked_kernel(content, info: ValidationInfo):
                 with np.errstate(over="raise", invalid="raise", divide="raise"):
                     kernel = build_kernel(parameters, lengthscale, target)
                     prior_variance = embeddings.embed(kernel, target).prior_variance
-                _check_owner(embeddings.find(type(kernel), type(target)), kernel, target)
+                _require_followed(embeddings.find(type(kernel), type(target)), kernel, target)
             except (ArithmeticError, np.linalg.LinAlgError):
                 prior_variance = math.nan
             except Exception as error:
@@ -256,7 +257,7 @@ def checked_kernel(content, info: ValidationInfo):
     return storable(parameters, keys.model_fields_set)
 
 
-def _check_owner(embedding, kernel, target):
+def _require_followed(embedding, kernel, target):
     """Refuse an embedding that a worker does not load, or that no fingerprint covers."""
     roots = {item.__module__.partition(".")[0] for item in (type(kernel), type(target))}
     if embedding.__module__.partition(".")[0] not in {"bqlib", *roots}:
@@ -274,6 +275,7 @@ def _check_owner(embedding, kernel, target):
 
 @cache
 def function_keys(kind, function):
+    """Pydantic's model of ``family`` and the parameters of a function."""
     fields = field_types(plugins.parameters(kind, function))
     return create_model("Function", __base__=Keys, family=(str, ...), **fields)
 

@@ -108,7 +108,7 @@ def _too_large(experiment):
             f"most {MOST_JOBS}: use fewer seeds, or a larger seeds_per_job"
         )
     if min(experiment.seeds, experiment.seeds_per_job) > MOST_SEEDS_PER_JOB:
-        return f"a job can have at most {MOST_SEEDS_PER_JOB} seeds: set seeds_per_job to less"
+        return f"a job can have at most {MOST_SEEDS_PER_JOB} seeds: use a smaller seeds_per_job"
     return ""
 
 
@@ -130,7 +130,7 @@ class _Reading:
     seen: dict = field(default_factory=lambda: defaultdict(set))
 
     def small_targets(self):
-        """Label and target of each; a data set is cut to one point, because M take O(M^2) time."""
+        """Label and target of each; a data set keeps one point, because M points take O(M^2) time."""
         for label, target in self.targets.items():
             is_data = isinstance(target, Empirical)
             yield label, Empirical(target.points[:1]) if is_data else target
@@ -149,6 +149,7 @@ class _Reading:
 
 
 def _lengthscale(value, info: ValidationInfo):
+    """A length-scale to 12 significant digits."""
     value = info.context.new("lengthscales", float(f"{value:.12g}"))
     info.context.lengthscales.append(value)
     return value
@@ -161,6 +162,7 @@ class _AlgorithmKeys(Keys):
 
 
 def _algorithm(value, info: ValidationInfo):
+    """An :class:`Algorithm` from its name or its keys."""
     if isinstance(value, str):
         if value not in registry.ALGORITHMS:
             also = ", or {name: ..., design: ..., weights: ...}"
@@ -198,6 +200,7 @@ _CandidatesKeys = create_model(
 
 
 def _candidates(content, info: ValidationInfo):
+    """The :class:`Candidates`, which can be drawn for every target."""
     values = _CandidatesKeys.model_validate(content).model_dump(exclude_unset=True)
     if "inflation" in values and values.get("source") != "inflated":
         fail((("inflation",), 'is allowed only with source "inflated"'))
@@ -220,6 +223,7 @@ def _candidates(content, info: ValidationInfo):
 
 
 def _integrand(content, info: ValidationInfo):
+    """Family and parameters of integrands that work with every target and kernel."""
     reading = info.context
     family, content = family_of("integrand", content, reading.folder)
     keys = function_keys("integrand", family).model_validate(content)
@@ -246,6 +250,7 @@ def _integrand(content, info: ValidationInfo):
 
 
 def _study(name, info: ValidationInfo):
+    """The name of a study that can run on the first target, kernel and length-scale."""
     if name not in registry.PLACES["study"]:
         raise ValueError(unknown("study", name, registry.PLACES["study"]))
     reading, kernels = info.context, info.data.get("kernels")

@@ -79,6 +79,47 @@ ALGORITHMS = {
     "sbq_simplex": ("sbq", "simplex"),
     "sbq_sum_to_one": ("sbq", "sum_to_one"),
 }
+# What ``bqlib algorithms`` prints. Times are for n points, M candidates and d dimensions; the
+# docstring of each function says the same.
+COSTS = {
+    "design": {
+        "block_sbq": "O(M n / block + M) a step",
+        "fp_greedy": "O(M n) a step",
+        "frank_wolfe": "O(M) a step",
+        "herding": "O(M) a step",
+        "iid": "O(n)",
+        "omp": "O(M n) a step",
+        "p_greedy": "O(M n) a step",
+        "rpcholesky": "O(M n) a step",
+        "sbq": "O(M n) a step",
+        "sobol": "O(n d log n)",
+    },
+    "weights": {
+        "bq": "O(n^3)",
+        "line_search": "O(n^2)",
+        "nonnegative": "O(n^4)",
+        "simplex": "O(n^4)",
+        "sum_to_one": "O(n^3)",
+        "uniform": "O(n^2)",
+    },
+}
+# How each design picks its points: the first line of its docstring.
+POINTS = {
+    "block_sbq": "Sequential Bayesian quadrature in blocks: cheap picks, and one fit after each "
+    "block.",
+    "fp_greedy": "fP-greedy points: each has the largest residual times standard deviation.",
+    "frank_wolfe": "Frank-Wolfe with line search: herding with the best step towards each point.",
+    "herding": "Kernel herding: each point is the best next one for equal weights.",
+    "iid": "Independent draws from the target, with equal weights: the baseline.",
+    "omp": "Orthogonal matching pursuit: each point is where the kernel mean is interpolated "
+    "worst.",
+    "p_greedy": "P-greedy points: each is where the prior variance, given the points before it, is "
+    "largest.",
+    "rpcholesky": "Randomly pivoted Cholesky: each point is drawn with probability proportional to "
+    "its power.",
+    "sbq": "Sequential Bayesian quadrature: each point lowers the posterior variance the most.",
+    "sobol": "Scrambled Sobol points mapped to the target, with equal weights: quasi-Monte Carlo.",
+}
 
 
 def find(kind, name):
