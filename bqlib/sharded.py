@@ -16,7 +16,8 @@ from distributed import CancelledError, KilledWorker
 from threadpoolctl import ThreadpoolController
 
 from bqlib.designs.design import Design
-from bqlib.designs.newton import Interpolant, best, stop_reason
+from bqlib.designs.interpolant import Interpolant
+from bqlib.designs.newton import best, stop_reason
 from bqlib.designs.pools import FixedPool, scores
 from bqlib.designs.sbq import decrement
 from bqlib.embeddings import embed

@@ -26,8 +26,8 @@ from bqlib import (
     embed,
 )
 from bqlib.designs.design import support
+from bqlib.designs.interpolant import Interpolant
 from bqlib.designs.joint import _descend
-from bqlib.designs.newton import Interpolant
 from bqlib.discrepancy import mmd2, mmd2_of_prefixes, spectral_mmd2
 from bqlib.kernels import ProductKernel
 from bqlib.streams import stream

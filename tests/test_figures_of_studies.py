@@ -5,10 +5,11 @@ from drawn import legend
 from bqlib.figures.accuracy_for_time import PLANS as DRAWN
 from bqlib.figures.accuracy_for_time import accuracy_for_time
 from bqlib.figures.kernel_choice import kernel_choice
+from bqlib.figures.refinement import PLANS as REFINED
 from bqlib.figures.refinement import refinement
 from bqlib.figures.submodularity import submodularity
 from bqlib.rates import FEWEST_SEEDS, mean_interval
-from bqlib.studies import alternatives, cost, plans
+from bqlib.studies import alternatives, cost
 from bqlib.studies import kernel_choice as choice
 from bqlib.studies import refinement as refined
 from bqlib.studies import submodularity as greedy
@@ -31,14 +32,14 @@ def synthetic(study, coordinates, seeds=5):
 
 @pytest.fixture
 def studies():
-    every = np.array([*plans.PLANS, *cost.FRESH, *cost.SLOW])
+    every, compared = (
+        np.array([plan.name for plan in study.plans]) for study in (cost.STUDY, alternatives.STUDY)
+    )
     factors = np.array(choice.FACTORS)
     return {
-        "alternatives": synthetic(
-            alternatives.STUDY, {"plan": np.array(list(plans.PLANS)), "n": np.arange(1, 101)}
-        ),
+        "alternatives": synthetic(alternatives.STUDY, {"plan": compared, "n": np.arange(1, 101)}),
         "cost": synthetic(cost.STUDY, {"plan": every, "n": SIZES, "pool": np.array([100, 200])}),
-        "refinement": synthetic(refined.STUDY, {"plan": np.array(refined.PLANS), "n": SIZES[1:]}),
+        "refinement": synthetic(refined.STUDY, {"plan": np.array(list(REFINED)), "n": SIZES[1:]}),
         "kernel_choice": synthetic(
             choice.STUDY,
             {"select": factors, "weigh": factors, "evaluate": factors}
@@ -118,10 +119,10 @@ def test_bands_of_refinement_are_intervals_of_the_mean_over_seeds(studies):
     figure = refinement(studies["refinement"])
     left, right = figure.axes
     logs = np.log(studies["refinement"]["mmd"]).transpose("plan", "n", "seed")
-    for plan, band in zip(refined.PLANS, bands(left), strict=True):
+    for plan, band in zip(REFINED, bands(left), strict=True):
         intervals = np.exp([mean_interval(values)[1:] for values in logs.sel(plan=plan).values])
         np.testing.assert_allclose(band, intervals)
-    assert len(bands(right)) == len(refined.PLANS) - 1
+    assert len(bands(right)) == len(REFINED) - 1
     said = "Lines: geometric mean of 5 seeds. Bands: 95 % interval of the geometric mean."
     assert legend(figure) == said
 

@@ -7,7 +7,8 @@ from bqlib.arrays import Seed
 from bqlib.candidates import Candidates
 from bqlib.checks import checked_count
 from bqlib.designs.design import Design, Pool, checked_request
-from bqlib.designs.newton import Interpolant, best, stop_reason
+from bqlib.designs.interpolant import Interpolant
+from bqlib.designs.newton import best, stop_reason
 from bqlib.designs.sbq import decrement
 from bqlib.kernels import Kernel
 from bqlib.targets import Target
@@ -20,7 +21,7 @@ def block_sbq(
     n: int,
     *,
     rng: Seed | None = None,
-    candidates: Pool = Candidates(),  # noqa: B008
+    candidates: Pool = Candidates(),
     initial: ArrayLike | None = None,
     block: int = 5,
 ) -> Design:

@@ -17,7 +17,7 @@ def fp_greedy(
     n: int,
     *,
     rng: Seed | None = None,
-    candidates: Pool = Candidates(),  # noqa: B008
+    candidates: Pool = Candidates(),
     initial: ArrayLike | None = None,
 ) -> Design:
     """fP-greedy points: each has the largest residual times standard deviation.

@@ -18,7 +18,7 @@ def frank_wolfe(
     n: int,
     *,
     rng: Seed | None = None,
-    candidates: Pool = Candidates(),  # noqa: B008
+    candidates: Pool = Candidates(),
     initial: ArrayLike | None = None,
 ) -> Design:
     """Frank-Wolfe with line search: herding with the best step towards each point.

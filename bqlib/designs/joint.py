@@ -27,7 +27,7 @@ def joint(
     n: int,
     *,
     rng: Seed | None = None,
-    candidates: Pool = Candidates(),  # noqa: B008
+    candidates: Pool = Candidates(),
     initial: ArrayLike | None = None,
     iterations: int = 400,
 ) -> Design:

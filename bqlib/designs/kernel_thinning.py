@@ -17,7 +17,7 @@ def kernel_thinning(
     n: int,
     *,
     rng: Seed | None = None,
-    candidates: Pool = Candidates(),  # noqa: B008
+    candidates: Pool = Candidates(),
     initial: ArrayLike | None = None,
 ) -> Design:
     """Kernel thinning: halve a pool again and again, so that equal weights stay right.

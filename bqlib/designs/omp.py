@@ -17,7 +17,7 @@ def omp(
     n: int,
     *,
     rng: Seed | None = None,
-    candidates: Pool = Candidates(),  # noqa: B008
+    candidates: Pool = Candidates(),
     initial: ArrayLike | None = None,
 ) -> Design:
     """Orthogonal matching pursuit: each point is where the kernel mean is interpolated worst.

@@ -16,7 +16,7 @@ def p_greedy(
     n: int,
     *,
     rng: Seed | None = None,
-    candidates: Pool = Candidates(),  # noqa: B008
+    candidates: Pool = Candidates(),
     initial: ArrayLike | None = None,
 ) -> Design:
     """P-greedy points: each is where the prior variance, given the points before it, is largest.

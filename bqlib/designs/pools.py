@@ -1,25 +1,21 @@
 """The candidates of a greedy design: their residual and power from step to step.
 
-The residual of a point is the kernel mean there minus its interpolant from the points picked so
-far. The power is what remains of its prior variance. See :mod:`bqlib.designs.newton`.
+Residual and power are those of :mod:`bqlib.designs.interpolant`, from the points picked so far.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bqlib.arrays import Array, Indices
 from bqlib.checks import checked_number
 from bqlib.designs.design import Request
+from bqlib.designs.interpolant import Interpolant
 from bqlib.kernels import Kernel
 from bqlib.weights import PIVOT_TOLERANCE, repeat_floor
-
-if TYPE_CHECKING:
-    from bqlib.designs.newton import Interpolant
 
 Score = Callable[[Array, Array], Array]  # of residual (M,) and power (M,), to the score (M,)
 ROUNDING = 16 * np.finfo(float).eps  # of k(x, x): the error of a power

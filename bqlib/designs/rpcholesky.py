@@ -16,7 +16,7 @@ def rpcholesky(
     n: int,
     *,
     rng: Seed | None = None,
-    candidates: Pool = Candidates(),  # noqa: B008
+    candidates: Pool = Candidates(),
     initial: ArrayLike | None = None,
 ) -> Design:
     """Randomly pivoted Cholesky: each point is drawn with probability proportional to its power.

@@ -8,7 +8,8 @@ from bqlib.arrays import Array, Seed
 from bqlib.candidates import Candidates
 from bqlib.checks import checked_count
 from bqlib.designs.design import Design, Pool, checked_request, support
-from bqlib.designs.newton import Interpolant, newton_greedy
+from bqlib.designs.interpolant import Interpolant
+from bqlib.designs.newton import newton_greedy
 from bqlib.kernels import Kernel
 from bqlib.targets import Target
 from bqlib.weights import PIVOT_TOLERANCE
@@ -20,7 +21,7 @@ def sbq(
     n: int,
     *,
     rng: Seed | None = None,
-    candidates: Pool = Candidates(),  # noqa: B008
+    candidates: Pool = Candidates(),
     initial: ArrayLike | None = None,
     refine: int = 0,
     memory: float | None = None,

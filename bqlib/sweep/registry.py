@@ -1,7 +1,7 @@
-"""The names that a sweep may use, and where the code behind each lives.
+"""The names that a sweep can use, and the place of the code of each.
 
-A place is ``"module:attribute"`` and is imported when it is asked for. Places that are not listed
-here are those of plug-ins: see :mod:`bqlib.sweep.plugins`.
+A place is ``"module:attribute"`` and is imported when it is needed. A sweep can also use places
+that are not listed here, those of plug-ins: see :mod:`bqlib.sweep.plugins`.
 """
 
 from importlib import import_module
@@ -59,42 +59,26 @@ PLACES = {
         "submodularity": "bqlib.studies.submodularity:STUDY",
     },
 }
-# An algorithm is a design with a weight rule.
+# An algorithm is a design with a weight rule. Studies compare them in this order.
 ALGORITHMS = {
-    "block_sbq": ("block_sbq", "bq"),
-    "fp_greedy": ("fp_greedy", "bq"),
-    "frank_wolfe": ("frank_wolfe", "line_search"),
-    "frank_wolfe_bq": ("frank_wolfe", "bq"),
-    "herding": ("herding", "uniform"),
-    "herding_bq": ("herding", "bq"),
     "iid": ("iid", "uniform"),
     "iid_bq": ("iid", "bq"),
-    "omp": ("omp", "bq"),
+    "sobol": ("sobol", "uniform"),
+    "sobol_bq": ("sobol", "bq"),
+    "herding": ("herding", "uniform"),
+    "herding_bq": ("herding", "bq"),
+    "frank_wolfe": ("frank_wolfe", "line_search"),
+    "frank_wolfe_bq": ("frank_wolfe", "bq"),
     "p_greedy": ("p_greedy", "bq"),
     "rpcholesky": ("rpcholesky", "bq"),
+    "fp_greedy": ("fp_greedy", "bq"),
+    "omp": ("omp", "bq"),
+    "block_sbq": ("block_sbq", "bq"),
     "sbq": ("sbq", "bq"),
     "sbq_nonnegative": ("sbq", "nonnegative"),
     "sbq_simplex": ("sbq", "simplex"),
     "sbq_sum_to_one": ("sbq", "sum_to_one"),
-    "sobol": ("sobol", "uniform"),
-    "sobol_bq": ("sobol", "bq"),
 }
-
-
-def find(kind, name):
-    """The class, function or study of that kind and name, such as ``find("design", "sbq")``.
-
-    Raises
-    ------
-    PluginError
-        If the name is the place of a plug-in, and that cannot be had.
-    """
-    if name not in PLACES[kind]:
-        return plugins.load(kind, name)
-    module, attribute = PLACES[kind][name].split(":")
-    return getattr(import_module(module), attribute)
-
-
 # What ``bqlib algorithms`` prints. Times are for n points, M candidates and d dimensions; the
 # docstring of each function says the same.
 COSTS = {
@@ -136,3 +120,17 @@ POINTS = {
     "sbq": "Sequential Bayesian quadrature: each point lowers the posterior variance the most.",
     "sobol": "Scrambled Sobol points mapped to the target, with equal weights: quasi-Monte Carlo.",
 }
+
+
+def find(kind, name):
+    """The class, function or study of that kind and name, such as ``find("design", "sbq")``.
+
+    Raises
+    ------
+    PluginError
+        If the name is the place of a plug-in that cannot be loaded.
+    """
+    if name not in PLACES[kind]:
+        return plugins.load(kind, name)
+    module, attribute = PLACES[kind][name].split(":")
+    return getattr(import_module(module), attribute)
