@@ -58,7 +58,7 @@ def kernel_thinning(
     Dwivedi and Mackey, "Kernel thinning", COLT 2021, arXiv:2105.05842.
     """
     try:
-        from goodpoints import kt
+        from goodpoints import kt  # of an extra
     except ImportError:
         raise ImportError(
             "kernel_thinning needs the package goodpoints: run pip install 'bqlib[thinning]'"

@@ -103,8 +103,8 @@ def _write_csv(dataset, path):
 
 
 def _write_parquet(dataset, path):
-    import pyarrow as pa  # optional: only bqlib[export] installs it
-    import pyarrow.parquet as pq  # optional as well
+    import pyarrow as pa  # of the extra export
+    import pyarrow.parquet as pq  # of the same extra
 
     types = {"i": pa.int64(), "f": pa.float64(), "O": pa.string()}
     rows, writer = 0, None

@@ -19,8 +19,6 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
-from bqlib.kernels import Kernel
-
 OURS = str(Path(__file__).parent.parent)  # folder of bqlib
 # Keys of a target file that are texts for readers and do not affect results.
 FREE_TEXT = ("name", "about", "source", "licence")
@@ -307,6 +305,8 @@ def _misfit(kind, found):
     else:
         if not inspect.isclass(found):
             return f"is {_type_in_words(found)}; {noun} must be a class"
+        from bqlib.kernels import Kernel  # loads numpy, 0.2 s, which names alone do without
+
         if issubclass(found, Kernel) != (kind == "kernel"):
             if kind == "target":
                 return "is a kernel, not a target"

@@ -41,12 +41,10 @@ def trap(tmp_path):
 
 
 def run_with(folder, code):
-    """Run code with a folder for temporary files; what it printed."""
+    """Run code with a folder for temporary files."""
     environment = {**os.environ, "TMPDIR": str(folder)}
     command = [sys.executable, "-c", textwrap.dedent(code)]
-    ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
-    assert ran.returncode == 0, ran.stderr
-    return ran.stdout
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
 
 
 @needs_root
@@ -55,10 +53,7 @@ def test_without_care_another_users_code_runs(trap):
     code = """
         if __name__ == "__main__":
             from distributed import LocalCluster
-            with LocalCluster(1, dashboard_address=None):
-                import importlib, sys
-                sys.modules.pop("resource", None)
-                importlib.import_module("resource")
+            LocalCluster(1, dashboard_address=None, worker_dashboard_address=None).close()
     """
     run_with(folder, code)
     assert witness.exists()
@@ -87,7 +82,9 @@ def test_no_code_of_another_user_runs(trap, tmp_path, system):
         if __name__ == "__main__":
             asyncio.run(main())
     """
-    entries = run_with(folder, code).splitlines()
+    ran = run_with(folder, code)
+    assert ran.returncode == 0, ran.stderr
+    entries = ran.stdout.splitlines()
     assert not witness.exists()
     own = [path for path in entries if path.startswith(str(folder))]
     assert own and not any("/shared/dask-scratch-space" in path for path in own)
