@@ -9,6 +9,7 @@ import time
 from contextlib import chdir, suppress
 from pathlib import Path
 
+import dask
 from distributed.core import Status
 
 from bqlib.results.layout import Layout
@@ -57,7 +58,8 @@ def jobqueue(site, folder):
 
     name, account_word = BATCH_SYSTEMS[site.system]
     # Quoted for the shell; variables are those of the worker's machine.
-    scratch = site.scratch or "${TMPDIR:-/tmp}"
+    scratch = site.scratch or dask.config.get(f"jobqueue.{site.system}.local-directory", None)
+    scratch = scratch or "${TMPDIR:-/tmp}"
     extra = ["--no-dashboard", "--dashboard-address", "127.0.0.1:0"]
     arguments = {
         "cores": site.workers_per_job,

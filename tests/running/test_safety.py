@@ -11,8 +11,10 @@ import sys
 import textwrap
 
 import numpy as np
+import paper_sweep
 import pytest
 
+from bqlib.cli.main import main
 from bqlib.results.files import read_private
 from bqlib.results.layout import Layout
 from bqlib.running.client import logged
@@ -230,3 +232,54 @@ def test_a_plugin_of_ones_own_in_a_shared_folder_is_loaded(tmp_path):
     folder.chmod(0o1777)
     (folder / "own.py").write_text("def rule(embedding, points):\n    return None\n")
     assert load("weights", f"{folder}/own.py:rule").__name__ == "rule"
+
+
+SWEEP = """
+name: paper
+targets: [chen2010_mixture]
+kernels: {eq: {family: exponentiated_quadratic}}
+lengthscales: [0.5]
+algorithms: [iid]
+candidates: {size: 20}
+n: 5
+seeds: 2
+"""
+HOSTILE = (
+    b"",
+    b"\x80\x04\x95",
+    b"PK\x03\x04",
+    b"{" * 100_000,
+    b'{"attributes": {"config": "[]"}}',
+    b'{"seconds": {"0": "x"}, "failed": 3, "sha256": []}',
+    b"#!/bin/sh\ntouch ran\n",
+)
+
+
+def test_a_hostile_file_in_any_place_of_results_runs_nothing(tmp_path, monkeypatch, capsys):
+    results = tmp_path / "results" / "paper"
+    results.mkdir(parents=True)
+    paper_sweep.run(results, SWEEP)
+    witness = tmp_path / "ran"
+    payload = pickle.dumps(Payload(witness))
+    at = Layout(results)
+    note_job(results, "slurm", "17")
+    Kept(at.kept).write("digest", 0, ({"mmd": np.zeros(1)}, 1.0))
+    monkeypatch.chdir(tmp_path)
+    files = [path for path in sorted(results.rglob("*")) if path.is_file()]
+    files += [at.manifest, at.provenance, at.claims, at.private / "key.pem"]
+    for i, file in enumerate(files):
+        known = file.read_bytes() if file.exists() else None
+        file.parent.mkdir(exist_ok=True)
+        for hostile in (payload, HOSTILE[i % len(HOSTILE)]):
+            file.write_bytes(hostile)
+            for command in ("show", "check", "claims", "export"):
+                given = [command, str(results)] + ["out.csv"] * (command == "export")
+                assert main(given) in (0, 1, 2)
+            cancel_jobs(results)
+            Kept(at.kept).read("digest", 0)
+        if known is None:
+            file.unlink()
+        else:
+            file.write_bytes(known)
+    capsys.readouterr()
+    assert not witness.exists() and not list(tmp_path.rglob("ran"))
