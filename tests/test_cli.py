@@ -349,7 +349,7 @@ def test_bad_files_among_the_targets_are_named_below_the_good_ones(tmp_path, cap
     uniform = '{"family": "uniform", "lower": [0], "upper": [1], '
     bad = {
         "a": ("{", "is not JSON: line 1"),
-        "b": ("[]", "must hold one JSON object"),
+        "b": ("[]", "must be one JSON object"),
         "c": ('{"family": "unifrom"}', 'unknown target family "unifrom"'),
         "d": (uniform + '"uper": [1]}', 'unknown key "uper"'),
         "e": ('{"family": "uniform", "lower": [1], "upper": [0]}', ": "),

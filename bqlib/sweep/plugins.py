@@ -14,12 +14,10 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from hashlib import sha256
-from importlib import import_module, metadata
+from importlib import import_module
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
-
-from bqlib.kernels import Kernel
 
 OURS = str(Path(__file__).parent.parent)  # folder of bqlib
 # Keys of a target file that are texts for readers and do not affect results.
@@ -139,6 +137,8 @@ def entry_points(kind):
 
     A name has several places if several packages offer it.
     """
+    from importlib import metadata  # takes 60 ms, and our own names do not need it
+
     places = {}
     for entry in metadata.entry_points(group=KINDS[kind].group):
         places.setdefault(entry.name, set()).add(entry.value)
@@ -305,6 +305,8 @@ def _misfit(kind, found):
         if tuple(takes)[: len(positional)] != positional or not takes.keys() >= set(keywords):
             return f"takes ({', '.join(takes)}); {wanted}"
     else:
+        from bqlib.kernels import Kernel  # takes 0.6 s, and lists of names do not need it
+
         if not inspect.isclass(found):
             return f"is {_type_in_words(found)}; {noun} must be a class"
         if issubclass(found, Kernel) != (kind == "kernel"):
