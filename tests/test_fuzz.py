@@ -34,6 +34,7 @@ from bqlib import (
     embed,
 )
 from bqlib.discrepancy import mmd2, mmd2_and_rounding, mmd2_of_prefixes
+from bqlib.sweep import registry
 from bqlib.weights import (
     bq,
     distinct_points,
@@ -44,15 +45,9 @@ from bqlib.weights import (
     uniform,
 )
 
+WITHOUT_POOL = ("iid", "sobol")
 DESIGNS = [
-    bqlib.block_sbq,
-    bqlib.fp_greedy,
-    bqlib.frank_wolfe,
-    bqlib.herding,
-    bqlib.omp,
-    bqlib.p_greedy,
-    bqlib.rpcholesky,
-    bqlib.sbq,
+    registry.find("design", name) for name in registry.PLACES["design"] if name not in WITHOUT_POOL
 ]
 REPEATING = (bqlib.frank_wolfe, bqlib.herding, bqlib.iid)
 RULES = [uniform, bq, sum_to_one, nonnegative, simplex]

@@ -27,6 +27,11 @@ def test_plugins_are_of_the_kinds_that_are_registered():
     assert {*plugins.KINDS, "study"} == set(registry.PLACES)
 
 
+def test_the_documentation_names_every_group_of_entry_points():
+    page = (DOCS / "plugins.md").read_text(encoding="utf-8")
+    assert all(f"`{kind.group}`" in page for kind in plugins.KINDS.values())
+
+
 @pytest.mark.parametrize("kind", ["target", "kernel", "design"])
 def test_what_is_registered_is_public(kind):
     for name in registry.PLACES[kind]:

@@ -5,14 +5,13 @@ from functools import partial, update_wrapper
 
 import numpy as np
 
-from bqlib.sweep import registry
-from bqlib.sweep.plugins import FREE_TEXT
+from bqlib.sweep import plugins, registry
 
 
 def build_target(content):
     """The target that the content of a target file describes."""
     family = registry.find("target", content["family"])
-    return family(**arguments(content, "family", *FREE_TEXT))
+    return family(**arguments(content, "family", *plugins.FREE_TEXT))
 
 
 def arguments(content, *other_keys):
@@ -61,7 +60,7 @@ def build_rule(kind, algorithm):
     ----------
     kind : {"design", "weights"}
     algorithm : dict
-        The fields of an :class:`bqlib.sweep.spec.Algorithm`.
+        The fields of a ``bqlib.sweep.spec.Algorithm``.
 
     Examples
     --------

@@ -130,7 +130,7 @@ class _Reading:
     seen: dict = field(default_factory=lambda: defaultdict(set))
 
     def small_targets(self):
-        """Label and target of each; a data set keeps one point, as M points take O(M^2) time."""
+        """Label and target of each; a data set keeps one of its M points, as M take O(M^2) time."""
         for label, target in self.targets.items():
             is_data = isinstance(target, Empirical)
             yield label, Empirical(target.points[:1]) if is_data else target

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from hashlib import sha256
-from importlib import import_module, metadata
+from importlib import import_module
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
@@ -138,6 +138,8 @@ def entry_points(kind):
 
     A name has several places if several packages offer it.
     """
+    from importlib import metadata  # takes 60 ms, and our own names do not need it
+
     places = {}
     for entry in metadata.entry_points(group=KINDS[kind].group):
         places.setdefault(entry.name, set()).add(entry.value)
@@ -328,9 +330,10 @@ def _misfit(kind, found):
         if tuple(takes)[: len(positional)] != positional or not takes.keys() >= set(keywords):
             return f"takes ({', '.join(takes)}); {wanted}"
     else:
+        from bqlib.kernels import Kernel  # takes 0.6 s, and lists of names do not need it
+
         if not inspect.isclass(found):
             return f"is {_type_in_words(found)}; {noun} must be a class"
-        from bqlib.kernels import Kernel  # loads numpy, 0.2 s, which names alone do without
 
         if issubclass(found, Kernel) != (kind == "kernel"):
             if kind == "target":

@@ -13,7 +13,6 @@ from bqlib.candidates import Candidates
 from bqlib.sweep import plugins, registry
 from bqlib.sweep.build import build_integrand, build_kernel, build_rule, build_target
 from bqlib.sweep.fingerprint import definitions, fingerprint
-from bqlib.sweep.plugins import FREE_TEXT
 from bqlib.trial import trial
 
 
@@ -27,7 +26,7 @@ class Algorithm:
     design, weights : str
         Names in :mod:`bqlib.sweep.registry`, or places of plug-ins.
     design_parameters, weights_parameters : dict
-        Those of the two that differ from their defaults.
+        Parameters that differ from their defaults.
     """
 
     name: str
@@ -210,7 +209,7 @@ class StudySpec:
 
 def science_of(target):
     """The content of a target file as JSON, without the texts for readers."""
-    content = {k: v for k, v in target.items() if k not in FREE_TEXT}
+    content = {k: v for k, v in target.items() if k not in plugins.FREE_TEXT}
     return json.dumps(without_folder_of(content), sort_keys=True)
 
 

@@ -8,7 +8,6 @@ from pydantic import Field, ValidationError, ValidationInfo, create_model
 from bqlib.sweep import plugins
 from bqlib.sweep.build import build_target
 from bqlib.sweep.families import family_of, field_types, storable
-from bqlib.sweep.plugins import FREE_TEXT
 from bqlib.sweep.textfile import read_text
 from bqlib.sweep.values import Label, checked_label
 from bqlib.sweep.words import Keys, SweepError, at_key, fail, problems_in, quoted, shown, unknown
@@ -20,7 +19,7 @@ MOST_BYTES = 2**24  # of a target file: 400,000 points in the plane, which take 
 @cache
 def _target_keys(family):
     fields = field_types(plugins.parameters("target", family))
-    fields |= {name: (str, "") for name in FREE_TEXT}
+    fields |= {name: (str, "") for name in plugins.FREE_TEXT}
     return create_model("Target", __base__=Keys, family=(str, ...), **fields)
 
 
@@ -112,7 +111,7 @@ def _built_target(content, folder):
     if not isinstance(dim, int) or dim < 1:
         raise _BadTargetError(f"{family.__name__} must have dim, a whole number of at least 1")
     content = storable(content, keys.model_fields_set)
-    return {k: v for k, v in content.items() if k not in FREE_TEXT or v}, target
+    return {k: v for k, v in content.items() if k not in plugins.FREE_TEXT or v}, target
 
 
 def _read_json(path):
