@@ -48,7 +48,7 @@ _PUBLIC = {
 __all__ = sorted(_PUBLIC)
 
 
-def __getattr__(name):
+def __getattr__(name: str):  # type: ignore[no-untyped-def]  # loading typing takes 3 ms
     if name == "__version__":
         from importlib.metadata import version  # 20 ms, more than all else here
 
@@ -60,5 +60,5 @@ def __getattr__(name):
     raise AttributeError(f"module 'bqlib' has no attribute {name!r}")
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted([*globals(), *_PUBLIC])

@@ -1,6 +1,8 @@
 """The schema of a dataset of curves: its dimensions, coordinates and variables."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -64,20 +66,20 @@ class SchemaError(ValueError):
     """A store does not match the schema; the message lists every difference."""
 
 
-def versions(attributes):
+def versions(attributes: dict[str, Any]) -> dict[str, Any]:
     """Attributes of a dataset of curves that name the software that made it."""
     others = ("Conventions", "title", "config", "config_sha256")
     return {name: value for name, value in attributes.items() if name not in others}
 
 
-def tables(errors):
+def tables(errors: bool) -> tuple[dict[str, tuple[str, str]], dict[str, Variable]]:
     """Coordinates and variables of a dataset, with or without those of integrands."""
     if errors:
         return COORDINATES | ERROR_COORDINATES, VARIABLES | ERROR_VARIABLES
     return COORDINATES, VARIABLES
 
 
-def check_schema(dataset, place):
+def check_schema(dataset: Any, place: Any) -> None:
     """Raise a SchemaError that lists all differences of a dataset of curves from the schema."""
     version = dataset.attrs.get("schema_version")
     if version != SCHEMA_VERSION:
@@ -111,7 +113,7 @@ def check_schema(dataset, place):
         raise SchemaError(f"{place} does not match the schema: " + "; ".join(problems))
 
 
-def on_all_dims(dataset, names):
+def on_all_dims(dataset: Any, names: Iterable[str]) -> Any:
     """Variables of a dataset with all dimensions of the sweep and the seed.
 
     Those from which one label was selected have one label; without them, there is no telling
@@ -145,6 +147,6 @@ def on_all_dims(dataset, names):
     return part.expand_dims([dim for dim in TRIAL_DIMS if dim not in part.dims])
 
 
-def long_name(dataset, quantity):
+def long_name(dataset: Any, quantity: str) -> str:
     """What a quantity is called on an axis."""
     return "MMD" if quantity == "mmd" else dataset[quantity].attrs.get("long_name", quantity)

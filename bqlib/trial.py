@@ -1,14 +1,33 @@
 """Trials: one design with one weight rule at one seed, as curves against n."""
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import numpy as np
 
+from bqlib.arrays import Array
+from bqlib.candidates import Candidates
+from bqlib.designs.design import Design
 from bqlib.discrepancy import mmd2_of_prefixes
+from bqlib.embeddings import Embedding
+from bqlib.integrands import Integrands
+from bqlib.kernels import Kernel
 from bqlib.schema import QUANTILES
 from bqlib.streams import stream
-from bqlib.weights import first_occurrence
+from bqlib.targets import Target
+from bqlib.weights import PrefixWeights, first_occurrence
 
 
-def trial(target, kernel, design, rule, candidates, n, seed, integrands=()):
+def trial(
+    target: Target,
+    kernel: Kernel,
+    design: Callable[..., Design],
+    rule: Callable[[Embedding, Array], PrefixWeights],
+    candidates: Candidates,
+    n: int,
+    seed: int,
+    integrands: Sequence[tuple[Callable[..., Integrands], dict[str, Any]]] = (),
+) -> dict[str, Any]:
     """Pick points, weigh every prefix, and measure.
 
     Parameters
@@ -72,7 +91,14 @@ def trial(target, kernel, design, rule, candidates, n, seed, integrands=()):
     }
 
 
-def _errors(embedding, points, matrix, mmd, integrands, seed):
+def _errors(
+    embedding: Embedding,
+    points: Array,
+    matrix: Array,
+    mmd: Array,
+    integrands: Sequence[tuple[Callable[..., Integrands], dict[str, Any]]],
+    seed: int,
+) -> dict[str, Array]:
     """Errors of every prefix, summarised over the functions of each integrand."""
     means, quantiles, ratios = [], [], []
     for family, parameters in integrands:
@@ -81,8 +107,8 @@ def _errors(embedding, points, matrix, mmd, integrands, seed):
         errors = functions.errors(points, matrix)
         means.append(errors.mean(axis=1))
         quantiles.append(np.quantile(errors, QUANTILES, axis=1).T)
-        in_model = functions.norms is not None
-        ratios.append((errors / functions.norms).max(axis=1) / mmd if in_model else np.nan * mmd)
+        norms = functions.norms
+        ratios.append(np.nan * mmd if norms is None else (errors / norms).max(axis=1) / mmd)
     return {
         "error": np.stack(means, axis=1),
         "error_quantile": np.stack(quantiles, axis=1),
@@ -90,6 +116,6 @@ def _errors(embedding, points, matrix, mmd, integrands, seed):
     }
 
 
-def _padded(values, n):
+def _padded(values: Array, n: int) -> Array:
     padding = np.full((n - len(values), *values.shape[1:]), np.nan)
     return np.concatenate([values, padding])

@@ -1,4 +1,4 @@
-"""The sweep file: :func:`bqlib.sweep.file.load` reads it and reports every problem with its line."""
+"""The sweep file: :func:`bqlib.sweep.file.load` reads it and names each problem with its line."""
 
 import inspect
 import json
