@@ -20,7 +20,7 @@ class Variable:
     dims: tuple[str, ...]
     long_name: str
     units: str = "1"
-    dtype: object = np.float64
+    dtype: Any = np.float64
 
 
 _CURVE = ("seed", "n")
