@@ -3,7 +3,7 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
-from test_claims import RECORDS
+from written_claims import RECORDS
 
 from bqlib.claims import as_json
 from bqlib.claims.evidence import VERDICTS

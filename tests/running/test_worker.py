@@ -1,16 +1,14 @@
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from distributed import Client, LocalCluster
+from project import QUICK
 
 from bqlib.running import worker
 from bqlib.running.errors import OtherCodeError
 from bqlib.running.worker import attempt, versions
 from bqlib.sweep.file import load
-
-QUICK = Path(__file__).parent.parent / "config" / "quick.yaml"
 
 
 def test_a_worker_with_other_code_or_versions_is_refused():

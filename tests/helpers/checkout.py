@@ -8,7 +8,8 @@ import sys
 from hashlib import sha256
 from pathlib import Path
 
-PROJECT = Path(__file__).resolve().parent.parent
+from project import PROJECT
+
 SWEEP = """
 name: small
 targets: [chen2010_mixture]

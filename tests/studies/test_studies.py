@@ -1,9 +1,9 @@
 import json
 import pickle
-from pathlib import Path
 
 import numpy as np
 import pytest
+from project import CONFIG, SHELF
 
 from bqlib import (
     Candidates,
@@ -30,8 +30,7 @@ from bqlib.sweep.words import SweepError
 from bqlib.trial import trial
 from bqlib.weights import bq
 
-TARGET = Path(__file__).parent.parent / "config" / "targets" / "chen2010_mixture.json"
-NUMBERS = json.loads(TARGET.read_text())
+NUMBERS = json.loads((SHELF / "chen2010_mixture.json").read_text())
 MIXTURE = GaussianMixture(*(NUMBERS[key] for key in ("weights", "means", "covariances")))
 KERNEL = ExponentiatedQuadratic(0.5, scale="density")
 POOL = Candidates(400)
@@ -238,7 +237,6 @@ def test_pools_are_those_of_the_sweep(results):
 # --- As parts of a sweep: read, planned, run and stored
 
 
-SHELF = Path(__file__).parent.parent / "config" / "targets"
 SWEEP = """
 name: small
 targets: [chen2010_mixture]
@@ -351,7 +349,7 @@ def test_results_survive_the_way_to_the_store(sweep, tmp_path, name):
 
 
 def test_the_readme_names_every_study():
-    text = (SHELF.parent / "README.md").read_text()
+    text = (CONFIG / "README.md").read_text()
     assert all(f"- `{name}`:" in text for name in registry.PLACES["study"])
 
 

@@ -8,18 +8,16 @@ import time
 from pathlib import Path
 
 import pytest
+from project import QUICK, SHELF
 
 from bqlib.running import client, errors, preflight, session
 from bqlib.running.jobs import cancel_jobs
 from bqlib.running.paths import SOCKET, Paths
 
-CONFIG = Path(__file__).parent.parent / "config"
-QUICK = CONFIG / "quick.yaml"
-
 
 def paths(folder):
     """Of a run whose site file and results are in a folder."""
-    return Paths(QUICK, CONFIG / "targets", folder / "site.yaml", folder / "results")
+    return Paths(QUICK, SHELF, folder / "site.yaml", folder / "results")
 
 
 @pytest.fixture

@@ -8,13 +8,13 @@ import sys
 import time
 from contextlib import ExitStack
 from functools import partial
-from pathlib import Path
 from types import SimpleNamespace
 
 import dask
 import pytest
 from distributed import LocalCluster
 from distributed.core import Status
+from project import PROJECT
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from bqlib.running import certificates, cluster, worker
@@ -24,7 +24,7 @@ from bqlib.running.errors import ClusterError
 from bqlib.running.jobs import Jobs, job_script
 from bqlib.running.site import BATCH_SYSTEMS, Site, read_site
 
-PROFILES = Path(__file__).parent.parent / "profiles"
+PROFILES = PROJECT / "profiles"
 
 
 def site_file(folder, text):

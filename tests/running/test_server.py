@@ -1,19 +1,17 @@
 import asyncio
 from dataclasses import asdict
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from distributed import Client, KilledWorker, LocalCluster
+from project import QUICK
 
 from bqlib.results.pieces import encode_piece
 from bqlib.running import kept, server
 from bqlib.running.errors import RunError
 from bqlib.running.worker import versions
 from bqlib.sweep.file import load
-
-QUICK = Path(__file__).parent.parent / "config" / "quick.yaml"
 
 
 def test_kept_trials_outlive_a_run_and_are_forgotten_in_time(tmp_path, monkeypatch):

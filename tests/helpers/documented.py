@@ -1,9 +1,10 @@
 """Files that a page of docs/ shows: a paragraph that starts with `name`, and the block after it."""
 
 import re
-from pathlib import Path
 
-DOCS = Path(__file__).parent.parent / "docs"
+from project import PROJECT
+
+DOCS = PROJECT / "docs"
 FILE = re.compile(r"^`(\w+\.\w+)`(?:(?!^```).)*?^```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

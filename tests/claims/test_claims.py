@@ -4,12 +4,13 @@ from dataclasses import replace
 import numpy as np
 import paper_sweep
 import pytest
+from project import SHELF
+from written_claims import RECORDS
 
 from bqlib import Candidates, published
 from bqlib.analysis import fits
 from bqlib.claims import (
     VERDICTS,
-    Claim,
     Evidence,
     Expectation,
     as_json,
@@ -44,7 +45,7 @@ def evidence(tmp_path_factory):
     """A small run of the paper's sweep with all studies, two seeds each."""
     folder = tmp_path_factory.mktemp("paper")
     curves = paper_sweep.run(folder, SWEEP).compute()
-    experiment = paper_sweep.load(folder / "sweep.yaml", paper_sweep.CONFIG / "targets")
+    experiment = paper_sweep.load(folder / "sweep.yaml", SHELF)
     studies = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kernel_choice, "FUNCTIONS", 10)
@@ -209,15 +210,6 @@ def test_exponents_are_slopes_of_the_upper_half(evidence):
     slopes = exponents(found)
     np.testing.assert_allclose(slopes["n"], 2)
     np.testing.assert_allclose(slopes["pool"], 1)
-
-
-RECORDS = (
-    [
-        Claim("a", "A claim that holds", "Figure 1", "1.0 [0.9, 1.1]", HOLDS, "because"),
-        Claim("b", "One of which nothing is known", "Table 1", "-", UNKNOWN, "needs more"),
-    ],
-    [Expectation("c", "a number", "2", True), Expectation("d", "another", "needs seeds", None)],
-)
 
 
 def test_the_text_says_everything_within_its_width():

@@ -1,6 +1,6 @@
 """A small run of the paper's own sweep, for tests of what is drawn and said of it."""
 
-from pathlib import Path
+from project import SHELF
 
 from bqlib.access.opening import open_results
 from bqlib.results.layout import piece_name
@@ -8,7 +8,6 @@ from bqlib.results.pieces import encode_piece
 from bqlib.results.store import gather
 from bqlib.sweep.file import load
 
-CONFIG = Path(__file__).parent.parent / "config"
 SWEEP = """
 name: paper
 targets: [chen2010_mixture]
@@ -26,7 +25,7 @@ rate_windows: [[10, 120], [20, 120]]
 def run(folder, text=SWEEP):
     """The curves of a sweep, run in this process, opened from `folder`."""
     (folder / "sweep.yaml").write_text(text)
-    experiment = load(folder / "sweep.yaml", CONFIG / "targets")
+    experiment = load(folder / "sweep.yaml", SHELF)
     for cell in experiment.cells():
         spec = experiment.spec(cell)
         for first, last in experiment.blocks():

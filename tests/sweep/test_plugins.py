@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from documented import DOCS, documented_files
+from project import QUICK
 
 from bqlib.analysis.cells import embedding_of
 from bqlib.embeddings import embedding
@@ -460,7 +461,7 @@ def test_a_package_can_give_names(installed, written):
 
 def test_no_packages_are_looked_up_for_our_own_names(monkeypatch):
     monkeypatch.setattr(plugins, "entry_points", None)
-    load(Path(__file__).parent.parent / "config" / "quick.yaml")
+    load(QUICK)
 
 
 def test_kinds_are_told_from_what_a_plugin_looks_like(written):
