@@ -1,10 +1,12 @@
+"""The process of a run computes pieces and says why trials failed."""
+
 import asyncio
 from dataclasses import asdict
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from distributed import Client, KilledWorker, LocalCluster
+from local_dask import QUIET
 from project import QUICK
 
 from bqlib.results.pieces import encode_piece
@@ -14,33 +16,14 @@ from bqlib.running.worker import versions
 from bqlib.sweep.file import load
 
 
-def test_kept_trials_outlive_a_run_and_are_forgotten_in_time(tmp_path, monkeypatch):
-    trials = kept.Kept(tmp_path / "kept")
-    assert trials.read("digest", 0) is None
-    trials.write("digest", 0, ({"mmd": np.arange(3.0)}, 1.5))
-    curves, seconds = kept.Kept(tmp_path / "kept").read("digest", 0)
-    assert curves["mmd"].tolist() == [0, 1, 2] and seconds == 1.5
-    (tmp_path / "kept" / "digest-1.pickle").write_bytes(b"\x80\x05")  # cut short
-    assert trials.read("digest", 1) is None
-    trials.folder.chmod(0o770)
-    assert trials.read("digest", 0) is None  # others may have written it
-    trials.folder.chmod(0o700)
-    monkeypatch.setattr(kept, "KEPT_PIECES", 2)
-    for digest in ("digest", "second", "third"):
-        assert trials.read("digest", 0) is not None
-        trials.delivered(digest, [0, 1])
-    assert trials.read("digest", 0) is None
-
-
 def serve(tmp_path, act):
     """What `act(run)` returns, with a run on a cluster within this process."""
-    quiet = {"dashboard_address": "127.0.0.1:0", "worker_dashboard_address": "127.0.0.1:0"}
 
     async def work():
         progress = kept.Progress(3)
         state = server.Server(load(QUICK), progress, kept.Kept(tmp_path / "kept"))
         async with (
-            LocalCluster(n_workers=1, processes=False, asynchronous=True, **quiet) as cluster,
+            LocalCluster(n_workers=1, processes=False, asynchronous=True, **QUIET) as cluster,
             Client(cluster, asynchronous=True) as client,
         ):
             state.client.set_result(client)

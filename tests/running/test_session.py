@@ -1,6 +1,7 @@
+"""The process of a run: its start, its end, and the lock on its results."""
+
 import errno
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -10,8 +11,7 @@ from pathlib import Path
 import pytest
 from project import QUICK, SHELF
 
-from bqlib.running import client, errors, preflight, session
-from bqlib.running.jobs import cancel_jobs
+from bqlib.running import client, errors, session
 from bqlib.running.paths import SOCKET, Paths
 
 
@@ -100,20 +100,6 @@ def test_a_run_that_cannot_start_says_why(tmp_path):
         session.start(paths(tmp_path))
 
 
-def test_jobs_of_a_killed_process_are_cancelled(tmp_path):
-    witness = tmp_path / "cancelled"
-    (tmp_path / ".jobs").write_text(f"touch {witness}-1\nno-such-command 2\ntouch {witness}-3\n")
-    (tmp_path / ".jobs").chmod(0o620)
-    cancel_jobs(tmp_path)
-    assert not list(tmp_path.glob("cancelled*"))  # others may have written it
-    (tmp_path / ".jobs").chmod(0o600)
-    cancel_jobs(tmp_path)
-    assert sorted(path.name for path in tmp_path.glob("cancelled*")) == [
-        "cancelled-1",
-        "cancelled-3",
-    ]
-
-
 def test_a_run_cancels_what_one_before_has_left_in_the_queue(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "environ", dict(os.environ))
     (tmp_path / "results").mkdir()
@@ -136,25 +122,3 @@ def test_jobs_end_with_an_interrupted_run(started):
     job = subprocess.Popen(["sleep", "100"])
     session.interrupt(started)
     assert job.wait(timeout=30) == -signal.SIGTERM
-
-
-def test_a_job_that_is_told_to_end_does_so_without_a_word(tmp_path, capsys):
-    before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(SystemExit) as ended, client.logged(tmp_path / "log"):
-        os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(5)
-    assert ended.value.code == 128 + signal.SIGTERM
-    assert signal.getsignal(signal.SIGTERM) == before
-    assert capsys.readouterr().err == ""
-    with pytest.raises(SystemExit), client.logged(tmp_path / "log"):
-        raise ValueError("wrong")
-    assert capsys.readouterr().err == "[bqlib] ValueError: wrong\n"
-
-
-def test_a_full_disk_is_told_in_one_line(tmp_path, capsys, monkeypatch):
-    with pytest.raises(SystemExit), client.logged("/dev/full"):
-        print("a line of the log")
-        raise OSError(errno.ENOSPC, "No space left on device")
-    assert capsys.readouterr().err == "[bqlib] OSError: [Errno 28] No space left on device\n"
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10, 10, 0))
-    assert preflight.why_jobs_fail("results/mine") == "the disk that holds results/mine is full"

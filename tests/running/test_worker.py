@@ -1,12 +1,19 @@
+"""Trials on workers: by the right code, and within the memory of their worker."""
+
 import re
+import resource
+import time
 from dataclasses import replace
 
 import pytest
 from distributed import Client, LocalCluster
+from local_dask import QUIET, connected
 from project import QUICK
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from bqlib.running import worker
 from bqlib.running.errors import OtherCodeError
+from bqlib.running.site import Site
 from bqlib.running.worker import attempt, versions
 from bqlib.sweep.file import load
 
@@ -33,16 +40,32 @@ def test_a_trial_that_would_end_its_worker_says_so(monkeypatch, error):
         attempt(spec, 3, versions())
 
 
-def hoard(size):
-    with worker.memory_limited(worker.own_memory()):
-        return len(bytearray(size))
-
-
 def test_a_worker_has_no_more_than_its_memory():
-    quiet = {"dashboard_address": "127.0.0.1:0", "worker_dashboard_address": "127.0.0.1:0"}
+    def hoard(size):
+        with worker.memory_limited(worker.own_memory()):
+            return len(bytearray(size))
+
     with (
-        LocalCluster(n_workers=1, memory_limit="768MiB", **quiet) as cluster,
+        LocalCluster(n_workers=1, memory_limit="768MiB", **QUIET) as cluster,
         Client(cluster) as client,
     ):
         assert isinstance(client.submit(hoard, 2**29).exception(), MemoryError)
         assert client.submit(hoard, 2**26).result() == 2**26
+
+
+def test_trials_inside_a_job_share_its_limits(tmp_path):
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+
+    def limits(seconds):
+        with worker.memory_limited(worker.own_memory()), threadpool_limits(1):
+            time.sleep(seconds)
+        threads = {library["num_threads"] for library in threadpool_info()}
+        return resource.getrlimit(resource.RLIMIT_DATA)[0], threads
+
+    async def act(client):
+        # The first to end must not lift the limits of the second.
+        short, long = client.submit(limits, 0.1), client.submit(limits, 0.5)
+        assert await short.result() == await long.result() == (2**32 - 2**28 - 2**28, {1})
+
+    connected(Site(system="job", memory="4GiB"), tmp_path, act, threads=2)
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
