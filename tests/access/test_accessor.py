@@ -1,12 +1,15 @@
+"""The accessor `bq` of datasets."""
+
 import subprocess
 import sys
 
-import numpy as np
+import pytest
 import xarray as xr
 from synthetic_sweep import power_curves, sweep
 
 import bqlib.access.accessor  # noqa: F401
 from bqlib.analysis import comparison, fits
+from bqlib.schema import TRIAL_DIMS
 
 
 def test_it_is_the_functions_with_the_dataset_first():
@@ -18,19 +21,43 @@ def test_it_is_the_functions_with_the_dataset_first():
     )
     xr.testing.assert_identical(curves.bq.points_needed(0.1), comparison.points_needed(curves, 0.1))
     assert len(curves.bq.plot.curves().axes) == 1
-    assert (
-        np.prod(
-            curves.bq.plot.heatmap("error", n=50, y="target").axes[0].images[0].get_array().shape
-        )
-        == 1
-    )
+    (drawn,) = curves.bq.plot.heatmap("error", n=50, y="target").axes[0].images
+    assert drawn.get_array().shape == (1, 1)
+
+
+OPENING = """
+import sys
+import bqlib
+assert "xarray" not in sys.modules
+try:
+    bqlib.open_results("nowhere")
+except FileNotFoundError:
+    pass
+else:
+    raise AssertionError("results of nowhere were opened")
+import xarray
+xarray.Dataset.bq, xarray.Dataset().bq.plot
+assert "matplotlib" not in sys.modules
+"""
 
 
 def test_it_is_there_once_results_are_opened_and_not_before():
-    code = (
-        "import bqlib, sys; assert 'xarray' not in sys.modules; bqlib.open_results\n"
-        "try: bqlib.open_results('nowhere')\n"
-        "except FileNotFoundError: import xarray; xarray.Dataset.bq; xarray.Dataset().bq.plot\n"
-        "assert 'matplotlib' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run([sys.executable, "-c", OPENING], check=True)
+
+
+@pytest.mark.parametrize("dim", TRIAL_DIMS)
+def test_a_selection_of_nothing_is_refused(dim):
+    curves = sweep({"slow": power_curves(0.5), "fast": power_curves(1)})
+    for use in (
+        lambda d: d.bq.rates(),
+        lambda d: d.bq.crossover("fast", "slow"),
+        lambda d: d.bq.points_needed(0.1),
+        lambda d: d.bq.plot.curves(),
+        lambda d: d.bq.plot.heatmap("error", n=5),
+    ):
+        with pytest.raises(ValueError, match=f"no label left of {dim}: select at least one"):
+            use(curves.isel({dim: []}))
+        with pytest.raises(ValueError, match="no label left of n"):
+            use(curves.isel(n=[]))
+        with pytest.raises(ValueError, match="the dataset has one n and no curves"):
+            use(curves.isel(n=0))

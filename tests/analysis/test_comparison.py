@@ -1,17 +1,15 @@
-import json
+"""Which algorithm needs fewer points for the same error."""
 
 import numpy as np
 import paper_sweep
 import pytest
 import xarray as xr
-from synthetic_sweep import power_curves, sweep
+from synthetic_sweep import sweep
 
-import bqlib.access.accessor  # noqa: F401
-from bqlib.analysis import comparison, fits, maps, seconds
-from bqlib.schema import FAILED, MISSING, TRIAL_DIMS
+from bqlib.analysis import comparison, fits
+from bqlib.schema import FAILED, MISSING
 
 N = np.arange(1.0, 101)
-CELL = {"target": "chen2010_mixture", "kernel": "eq", "lengthscale": 0.5}
 
 
 @pytest.fixture
@@ -86,7 +84,7 @@ def test_eight_points_of_sbq_are_as_good_as_twenty_of_herding(tmp_path):
     assert (found["per_seed"].sel(n=20) == 8).all()
 
 
-def test_points_needed(curves):
+def test_points_needed_are_the_first_that_reach_an_error(curves):
     curves["status"].loc[{"algorithm": "fast", "seed": 4}] = FAILED
     needed = comparison.points_needed(curves, 0.105).squeeze()
     assert needed.sel(algorithm="slow", seed=0) == 91
@@ -95,97 +93,6 @@ def test_points_needed(curves):
     assert np.isinf(comparison.points_needed(curves, 0.05).squeeze().sel(algorithm="slow")).all()
 
 
-def test_an_error_of_zero_and_an_n_beyond_the_curves_are_refused(curves):
+def test_an_error_of_zero_is_refused(curves):
     with pytest.raises(ValueError, match="error is 0; it must be above zero"):
         comparison.points_needed(curves, 0)
-    with pytest.raises(ValueError, match="n is 101; the curves have n from 1 to 100"):
-        maps.map_of_error(curves, 101)
-
-
-def test_maps_have_a_number_or_say_why_not():
-    curves = sweep(
-        {name: np.ones((6, 1)) / N for name in ("good", "short", "failed", "missing")},
-        windows=((5, 50), (5, 100)),
-    )
-    curves["mmd"].loc[{"algorithm": "short", "seed": 2, "n": slice(60, None)}] = np.nan
-    curves["status"].loc[{"algorithm": "failed"}] = FAILED
-    curves["status"].loc[{"algorithm": "missing"}] = MISSING
-    curves["mmd"].loc[{"algorithm": ["failed", "missing"]}] = np.nan
-
-    def said(found):
-        found = found.squeeze()
-        assert (found["value"].isnull() | (found["word"] == "")).all()
-        values = found["value"].values
-        return [
-            w if np.isnan(v) else round(v, 6)
-            for v, w in zip(values, found["word"].values, strict=True)
-        ]
-
-    none = ["failed", "missing"]
-    assert said(maps.map_of_error(curves, 100)) == [0.01, "ends early", *none]
-    assert said(maps.map_of_error(curves, 50)) == [0.02, 0.02, *none]
-    assert said(maps.map_of_points(curves, 0.1)) == [10, 10, *none]
-    unreached = ["not reached", "not reached", *none]
-    assert said(maps.map_of_points(curves, 1e-3)) == unreached
-    seconds = xr.full_like(curves["status"], 2.5, dtype=float).where(curves["seed"] != 0)
-    assert said(maps.map_of_seconds(curves, 0.1, seconds)) == [2.5, 2.5, *none]
-    assert said(maps.map_of_seconds(curves, 1e-3, seconds)) == unreached
-    untimed = maps.map_of_seconds(curves, 0.1, seconds.where(seconds["algorithm"] != "good"))
-    assert said(untimed) == ["no time", 2.5, *none]
-    rates = fits.fit_rates(curves)
-    assert said(maps.map_of_rates(rates)) == [1, 1, *none]
-    assert said(maps.map_of_rates(rates, "5-100")) == [1, "ends early", *none]
-    assert said(maps.map_of_rates(fits.fit_rates(curves, [(5, 9)]))) == ["no fit"] * 2 + none
-
-
-def test_a_rate_that_is_none_has_the_word_for_it():
-    noise = np.random.default_rng(0).standard_normal((10, 100)) * 0.01
-    exponential, floor = (
-        0.14 * np.exp(-0.5 * np.sqrt(N) + noise),
-        np.hypot(1 / N, 0.05) * np.exp(noise),
-    )
-    half = np.concatenate([exponential[:5], (1 / N * np.exp(noise))[5:]])
-    curves = sweep({"exp": exponential, "floor": floor, "undecided": half}, windows=((5, 100),))
-    found = maps.map_of_rates(fits.fit_rates(curves)).squeeze()
-    assert found["word"].values.tolist() == ["exp", "floor", "undecided"]
-    assert found["value"].notnull().all()
-
-
-def test_seconds_come_from_the_files_beside_the_pieces(tmp_path):
-    curves = sweep(
-        {"iid": power_curves(0.5, n=20), "sbq": power_curves(1, n=20)}, lengthscales=(0.5, 1.0)
-    )
-    for folder, cell, block, own in (
-        ("a", "chen2010_mixture/eq/0.5/sbq", "0-1", {"0": 1.5, "1": None}),
-        ("a", "chen2010_mixture/eq/1/iid", "2-2", {"2": 0.25}),
-        ("a", "chen2010_mixture/eq/3/iid", "0-0", {"0": 9}),
-        ("b", "chen2010_mixture/eq/0.5/sbq", "0-12", {"0": 7.0, "9": 2.0, "12": 3.0}),
-    ):
-        path = tmp_path / folder / "timings" / cell / f"seeds-{block}.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps({"seconds": own}))
-    found = seconds.trial_seconds(curves, [tmp_path / "a", tmp_path / "b"])
-    assert found.dims == TRIAL_DIMS and found.attrs["units"] == "s"
-    sbq = found.sel(CELL | {"algorithm": "sbq"})
-    assert sbq.sel(seed=[0, 9]).values.tolist() == [1.5, 2.0]  # the first folder goes first
-    assert found.sel(lengthscale=1, algorithm="iid", seed=2).item() == 0.25
-    assert found.notnull().sum() == 3
-    with pytest.raises(FileNotFoundError, match=r"no timings in .*nowhere"):
-        seconds.trial_seconds(curves, tmp_path / "nowhere")
-
-
-@pytest.mark.parametrize("dim", TRIAL_DIMS)
-def test_a_selection_of_nothing_is_refused(curves, dim):
-    for use in (
-        lambda d: d.bq.rates(),
-        lambda d: d.bq.crossover("fast", "slow"),
-        lambda d: d.bq.points_needed(0.1),
-        lambda d: d.bq.plot.curves(),
-        lambda d: d.bq.plot.heatmap("error", n=5),
-    ):
-        with pytest.raises(ValueError, match=f"no label left of {dim}: select at least one"):
-            use(curves.isel({dim: []}))
-        with pytest.raises(ValueError, match="no label left of n"):
-            use(curves.isel(n=[]))
-        with pytest.raises(ValueError, match="the dataset has one n and no curves"):
-            use(curves.isel(n=0))

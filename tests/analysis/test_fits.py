@@ -1,3 +1,5 @@
+"""Rates fitted to the curves of a sweep."""
+
 import numpy as np
 import pytest
 import xarray as xr

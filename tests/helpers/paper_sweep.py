@@ -1,10 +1,9 @@
 """A small run of the paper's own sweep, for tests of what is drawn and said of it."""
 
 from project import SHELF
+from written_results import write_pieces
 
 from bqlib.access.opening import open_results
-from bqlib.results.layout import piece_name
-from bqlib.results.pieces import encode_piece
 from bqlib.results.store import gather
 from bqlib.sweep.file import load
 
@@ -26,12 +25,6 @@ def run(folder, text=SWEEP):
     """The curves of a sweep, run in this process, opened from `folder`."""
     (folder / "sweep.yaml").write_text(text)
     experiment = load(folder / "sweep.yaml", SHELF)
-    for cell in experiment.cells():
-        spec = experiment.spec(cell)
-        for first, last in experiment.blocks():
-            seeds = range(first, last + 1)
-            piece = folder / "pieces" / piece_name(cell, (first, last))
-            piece.parent.mkdir(parents=True, exist_ok=True)
-            piece.write_bytes(encode_piece(spec, seeds, [spec.run(s)[0] for s in seeds]))
+    write_pieces(experiment, folder / "pieces")
     gather(experiment, folder)
     return open_results(folder)

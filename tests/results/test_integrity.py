@@ -3,95 +3,30 @@
 import json
 import shutil
 import subprocess
-import zipfile
-from hashlib import sha256
 
 import numpy as np
 import pytest
 import zarr
+from damage import age, files, flip
 
-from bqlib.access import opening
 from bqlib.cli.main import main
-from bqlib.results import pieces, store
+from bqlib.results import store
 from bqlib.results.integrity import check, write_manifest
-from bqlib.results.layout import MANIFEST, PROVENANCE, piece_name, timing_name
-from bqlib.results.retry import delete, outdated
-from bqlib.results.used import all_failed, timings_used
-from bqlib.sweep.file import load
-
-SWEEP = """
-name: small
-targets: [chen2010_mixture]
-kernels: {eq: {family: exponentiated_quadratic}}
-lengthscales: [0.5, 2]
-algorithms: [herding, iid]
-candidates: {size: 50}
-n: 6
-seeds: 2
-seeds_per_job: 1
-rate_windows: [[2, 6]]
-"""
-
-
-def write_pieces(experiment, results):
-    """What the jobs of pieces write."""
-    for cell in experiment.cells():
-        spec = experiment.spec(cell)
-        for block in experiment.blocks():
-            name = piece_name(cell, block)
-            data = pieces.encode_piece(spec, block[:1], [spec.run(block[0])[0]])
-            record = {"digest": spec.digest, "sha256": sha256(data).hexdigest(), "seconds": {}}
-            record["versions"] = {"numpy": f"2.{block[0]}"}  # as if it were updated in between
-            for path, content in (
-                (results / "pieces" / name, data),
-                (results / "timings" / timing_name(name), json.dumps(record).encode()),
-            ):
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(content)
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory, request):
-    """An experiment, and the folder of its results as a run leaves them."""
-    folder = tmp_path_factory.mktemp("integrity")
-    (folder / "sweep.yaml").write_text(SWEEP)
-    experiment = load(folder / "sweep.yaml", request.config.rootpath / "config" / "targets")
-    results = folder / "results" / "small"
-    write_pieces(experiment, results)
-    store.gather(experiment, results)
-    (results / "figures").mkdir()
-    (results / "figures" / "mmd.svg").write_text("<svg></svg>")
-    (results / "report.html").write_text("<p>All is well.</p>")
-    (results / "notes.txt").write_text("a user's own file")
-    write_manifest(results)
-    return experiment, results
-
-
-@pytest.fixture
-def results(made, tmp_path):
-    """A copy of the results, to damage."""
-    shutil.copytree(made[1], tmp_path / "small")
-    return tmp_path / "small"
+from bqlib.results.layout import MANIFEST, PROVENANCE
 
 
 def found(results):
     return {fault.path: fault.what for fault in check(results).faults}
 
 
-def files(results, pattern):
-    return sorted(path for path in results.glob(pattern) if path.is_file())
+def flip_somewhere(path, rng):
+    flip(path, rng.integers(path.stat().st_size), rng.integers(8))
 
 
 def unfinish(results):
     """Take away what the last job of a run writes."""
     for name in (MANIFEST, PROVENANCE):
         (results / name).unlink()
-
-
-def flip(path, rng):
-    data = bytearray(path.read_bytes())
-    data[rng.integers(len(data))] ^= 1 << rng.integers(8)
-    path.write_bytes(data)
 
 
 def test_results_as_they_were_written_have_no_faults(results):
@@ -133,7 +68,7 @@ def test_forty_of_forty_flipped_bits_are_found(results, what, recorded):
         chosen = rng.permutation(len(places))[: 40 - len(named)]
         sound = {places[i]: places[i].read_bytes() for i in chosen}
         for path in sound:
-            flip(path, rng)
+            flip_somewhere(path, rng)
         faults = found(results)
         named += [str(path.relative_to(results)) in faults for path in sound]
         for path, data in sound.items():
@@ -146,7 +81,7 @@ def test_flips_in_the_records_themselves_are_found(results):
     rng = np.random.default_rng(41)
     sound = (results / MANIFEST).read_bytes()
     for _ in range(10):
-        flip(results / MANIFEST, rng)
+        flip_somewhere(results / MANIFEST, rng)
         assert found(results)
         (results / MANIFEST).write_bytes(sound)
     timing = files(results, "timings/**/*.json")[0]
@@ -175,18 +110,6 @@ def test_what_was_done_to_a_piece_is_named(results):
     }
 
 
-def age(path):
-    """Rewrite a piece as another schema version would have it."""
-    with zipfile.ZipFile(path) as archive:
-        content = {name: archive.read(name) for name in archive.namelist()}
-    content["zarr.json"] = content["zarr.json"].replace(
-        b'"schema_version": 1', b'"schema_version": 0'
-    )
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, data in content.items():
-            archive.writestr(name, data)
-
-
 def test_pieces_that_the_sweep_does_not_ask_for_any_more_are_named(results, capsys):
     assert check(results).unused == ()
     piece = files(results, "pieces/**/*.zip")[0]
@@ -206,20 +129,12 @@ def test_pieces_without_a_record_are_checked_by_what_they_say(results):
     first, second, third, fourth = files(results, "pieces/**/*.zip")[:4]
     age(first)
     second.write_bytes(files(results, "pieces/**/*.zip")[-1].read_bytes())
-    flip(third, np.random.default_rng(3))
+    flip_somewhere(third, np.random.default_rng(3))
     said = found(results)
     assert set(said) == {str(path.relative_to(results)) for path in (first, second, third)}
     assert "schema version 0" in said[str(first.relative_to(results))]
     assert "holds a piece of chen2010_mixture/eq/2/iid" in said[str(second.relative_to(results))]
     assert fourth.exists()
-
-
-@pytest.mark.parametrize("lost", ["mmd", "mmd/c.*", "status/c.*"])
-def test_curves_that_have_lost_files_are_not_opened_as_nan(results, lost):
-    place = next((results / "curves.zarr").glob(lost))
-    shutil.rmtree(place) if place.is_dir() else place.unlink()
-    with pytest.raises(FileNotFoundError, match=rf"lost files: 1 of {lost.split('/')[0]}; to"):
-        opening.open_results(results)
 
 
 @pytest.mark.parametrize("recorded", [True, False], ids=["manifest", "without"])
@@ -265,48 +180,6 @@ def test_results_of_another_schema_are_told_and_kept(results, capsys):
     assert (results / "curves.zarr" / "zarr.json").exists()
 
 
-def test_what_is_deleted_is_made_anew(results):
-    piece, other = files(results, "pieces/**/*.zip")[:2]
-    delete(results, ["timings/" + timing_name(piece.relative_to(results / "pieces"))])
-    gone = [piece, results / "curves.zarr" / "zarr.json", results / MANIFEST]
-    assert not any(path.exists() for path in gone) and other.exists()
-    assert (results / "report.html").exists()
-    # What is there now has no record of the piece, and is no fault.
-    assert found(results) == {"curves.zarr/zarr.json": "is missing"}
-
-
-def test_one_command_mends_a_truncated_piece(made, results, capsys):
-    experiment, _ = made
-    piece = files(results, "pieces/**/*.zip")[0]
-    piece.write_bytes(piece.read_bytes()[:200])
-    with pytest.raises(store.SchemaError) as caught:
-        store.gather(experiment, results)
-    command = f"bqlib retry --damaged {results}"
-    assert str(piece) in str(caught.value) and command in str(caught.value)
-    assert main(["check", str(results)]) == 1
-    said = capsys.readouterr().out
-    assert str(piece) in said and command in said
-    assert main(command.split()[1:]) == 0 and not piece.exists()
-    write_pieces(experiment, results)
-    store.gather(experiment, results)
-    write_manifest(results)
-    assert main(["check", str(results)]) == 0
-
-
-def test_files_of_another_sweep_are_known(made, results, tmp_path, request):
-    experiment, _ = made
-    assert outdated(results, experiment) == []
-    shelf = request.config.rootpath / "config" / "targets"
-    (tmp_path / "sweep.yaml").write_text(SWEEP.replace("size: 50", "size: 51"))
-    changed = outdated(results, load(tmp_path / "sweep.yaml", shelf))
-    assert len(changed) == 9 and changed[-1] == "curves.zarr/zarr.json"
-    (tmp_path / "sweep.yaml").write_text(SWEEP.replace("[0.5, 2]", "[0.5]"))
-    assert outdated(results, load(tmp_path / "sweep.yaml", shelf)) == ["curves.zarr/zarr.json"]
-    sweep = ["--sweep", str(tmp_path / "sweep.yaml"), "--shelf", str(shelf)]
-    assert main(["retry", *sweep, str(results)]) == 0
-    assert len(files(results, "pieces/**/*.zip")) == 8
-
-
 def test_results_that_are_not_there(tmp_path, capsys):
     with pytest.raises(FileNotFoundError, match="no results at"):
         check(tmp_path)
@@ -314,7 +187,7 @@ def test_results_that_are_not_there(tmp_path, capsys):
     assert "no such folder" in capsys.readouterr().err
 
 
-def test_seeds_of_another_block_are_named_and_not_gathered(made, results):
+def test_seeds_of_another_block_are_named_and_not_gathered(finished, results):
     unfinish(results)
     shutil.rmtree(results / "timings")
     first, second = files(results, "pieces/**/*.zip")[:2]
@@ -322,7 +195,7 @@ def test_seeds_of_another_block_are_named_and_not_gathered(made, results):
     path = str(first.relative_to(results))
     assert found(results) == {path: "holds seeds-1-1 of its cell"}
     with pytest.raises(store.SchemaError, match="holds seeds 1 to 1 of its cell"):
-        store.gather(made[0], results)
+        store.gather(finished[0], results)
 
 
 def test_a_piece_whose_bits_no_longer_unpack_is_named(results):
@@ -333,13 +206,6 @@ def test_a_piece_whose_bits_no_longer_unpack_is_named(results):
     data[place] ^= 8
     piece.write_bytes(data)
     assert found(results)[str(piece.relative_to(results))].startswith("is damaged")
-
-
-def test_a_renamed_chunk_is_a_lost_one(results):
-    chunk = files(results, "curves.zarr/mmd/c*")[0]
-    chunk.rename(chunk.with_name(f"{chunk.name} (conflicted copy)"))
-    with pytest.raises(FileNotFoundError, match="lost files: 1 of mmd"):
-        opening.open_results(results)
 
 
 def test_a_store_is_checked_by_the_manifest_beside_it(results):
@@ -356,16 +222,6 @@ def test_a_manifest_that_ends_early_is_named_and_not_the_files(results, capsys):
     assert found(results) == {MANIFEST: "is cut short"}
     main(["check", str(results)])
     assert f"(without {MANIFEST}): 1 fault" in capsys.readouterr().out
-
-
-def test_failures_and_seconds_of_pieces_that_are_not_used_do_not_count(results):
-    piece = files(results, "pieces/**/*.zip")[0]
-    longer = piece.with_name("seeds-0-1.zarr.zip")
-    shutil.copy(piece, longer)
-    timing = results / "timings" / timing_name(str(longer.relative_to(results / "pieces")))
-    timing.write_text('{"seconds": {"0": 1.0}, "failed": {"1": "no room"}}')
-    assert all_failed(results) == []
-    assert len(timings_used(results)) == 8
 
 
 def test_a_manifest_that_is_gone_is_named(results):

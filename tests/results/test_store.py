@@ -1,11 +1,13 @@
+"""All pieces of a sweep as one dataset."""
+
 import json
 import shutil
-import zipfile
 
 import numpy as np
 import pytest
 import xarray as xr
-import zarr
+from damage import age, flip
+from project import SHELF
 
 import bqlib
 from bqlib.results import store
@@ -24,10 +26,9 @@ from bqlib.schema import (
 )
 from bqlib.sweep.file import load
 
-SWEEP = """
+WITH_INTEGRANDS = """
 name: small
-title: A small sweep
-targets: [chen2010_mixture, line.json]
+targets: [chen2010_mixture]
 kernels: {eq: {family: exponentiated_quadratic}}
 lengthscales: [0.5, 2]
 algorithms: [herding, iid]
@@ -36,39 +37,14 @@ n: 8
 seeds: 3
 seeds_per_job: 2
 rate_windows: [[2, 8]]
+integrands:
+  within: {family: rkhs_ball, functions: 5}
+  ridges: {family: rough_bumps, functions: 5, narrowest: 0.1, widest: 1}
 """
-LINE = {"family": "gaussian_mixture", "weights": [1], "means": [[0]], "covariances": [[[1]]]}
-
-
-@pytest.fixture
-def experiment(tmp_path, request):
-    (tmp_path / "line.json").write_text(json.dumps(LINE))
-    (tmp_path / "sweep.yaml").write_text(SWEEP)
-    return load(tmp_path / "sweep.yaml", request.config.rootpath / "config" / "targets")
-
-
-@pytest.fixture
-def pieces(experiment, tmp_path):
-    """All pieces of the sweep on disk, and their folder."""
-    for cell in experiment.cells():
-        spec = experiment.spec(cell)
-        for first, last in experiment.blocks():
-            trials = [spec.run(seed)[0] for seed in range(first, last + 1)]
-            path = tmp_path / "pieces" / piece_name(cell, (first, last))
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(encode_piece(spec, range(first, last + 1), trials))
-    return tmp_path / "pieces"
 
 
 def first_piece(pieces):
     return sorted(pieces.rglob("*.zip"))[0]
-
-
-def test_equal_trials_are_equal_bytes(experiment):
-    spec = experiment.spec(experiment.cells()[0])
-    first, again = (encode_piece(spec, [0, 1], [spec.run(s)[0] for s in (0, 1)]) for _ in "ab")
-    assert first == again
-    assert first != encode_piece(spec, [0, 2], [spec.run(s)[0] for s in (0, 2)])
 
 
 def test_what_is_gathered_is_what_the_trials_gave(experiment, pieces, tmp_path):
@@ -91,16 +67,9 @@ def test_what_is_gathered_is_what_the_trials_gave(experiment, pieces, tmp_path):
             assert ours.status == OK and ours.reason.item() == theirs["reason"]
 
 
-def test_errors_are_gathered_where_a_sweep_has_integrands(tmp_path, request):
-    integrands = """
-    within: {family: rkhs_ball, functions: 5}
-    ridges: {family: rough_bumps, functions: 5, narrowest: 0.1, widest: 1}
-    """
-    (tmp_path / "sweep.yaml").write_text(
-        SWEEP.replace("[chen2010_mixture, line.json]", "[chen2010_mixture]")
-        + f"integrands:{integrands}"
-    )
-    experiment = load(tmp_path / "sweep.yaml", request.config.rootpath / "config" / "targets")
+def test_errors_are_gathered_where_a_sweep_has_integrands(tmp_path):
+    (tmp_path / "sweep.yaml").write_text(WITH_INTEGRANDS)
+    experiment = load(tmp_path / "sweep.yaml", SHELF)
     cell = experiment.cells()[1]
     trials = [experiment.spec(cell).run(seed)[0] for seed in (0, 1)]
     piece = tmp_path / "pieces" / piece_name(cell, (0, 1))
@@ -159,38 +128,12 @@ def test_small_chunks_gather_the_same(experiment, pieces, tmp_path, monkeypatch)
     assert len(list((tmp_path / "parts" / "curves.zarr" / "mmd").iterdir())) > 3
 
 
-def test_a_flipped_bit_in_a_chunk_is_an_error(experiment, pieces, tmp_path):
-    store.gather(experiment, tmp_path)
-    chunk = next((tmp_path / "curves.zarr" / "mmd").glob("c.*"))
-    data = bytearray(chunk.read_bytes())
-    data[len(data) // 2] ^= 1
-    chunk.write_bytes(data)
-    with pytest.raises(Exception, match=r"(?i)checksum|crc"):
-        bqlib.open_results(tmp_path).mmd.load()
-
-
 def truncate(path):
     path.write_bytes(path.read_bytes()[:-100])
 
 
-def flip(path):
-    data = bytearray(path.read_bytes())
-    data[1000] ^= 1
-    path.write_bytes(data)
-
-
 def swap(path):
     path.write_bytes(sorted(path.parent.parent.rglob("*.zip"))[-1].read_bytes())
-
-
-def age(path):
-    with zipfile.ZipFile(path) as archive:
-        content = {name: archive.read(name) for name in archive.namelist()}
-    old = content["zarr.json"].replace(b'"schema_version": 1', b'"schema_version": 0')
-    assert old != content["zarr.json"]
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, data in {**content, "zarr.json": old}.items():
-            archive.writestr(name, data)
 
 
 @pytest.mark.parametrize(
@@ -212,66 +155,6 @@ def test_a_bad_piece_is_named_and_nothing_is_replaced(experiment, pieces, tmp_pa
     assert str(first_piece(pieces)) in str(caught.value)
     assert (path / "zarr.json").read_bytes() == before
     assert sorted(p.name for p in tmp_path.iterdir() if "curves" in p.name) == ["curves.zarr"]
-
-
-def test_results_that_are_not_there_or_not_ours_are_refused(experiment, pieces, tmp_path):
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(FileNotFoundError, match="after its sweep has run"):
-        bqlib.open_results(tmp_path / "empty")
-    store.gather(experiment, tmp_path)
-    group = zarr.open_group(tmp_path / "curves.zarr")
-    group.attrs["schema_version"] = 99
-    with pytest.raises(SchemaError, match="version 99"):
-        bqlib.open_results(tmp_path)
-
-
-def test_a_path_that_is_no_experiment_is_told_what_it_is(experiment, pieces, tmp_path):
-    shutil.copytree(pieces, tmp_path / "results" / "small" / "pieces")
-    store.gather(experiment, tmp_path / "results" / "small")
-    store.write_dataset(
-        xr.Dataset({"rate": ("window", [0.5])}), tmp_path / "results" / "small" / "rates.zarr"
-    )
-    for path, said in {
-        "results": r"several experiments: small; name one of them, such as .*results/small",
-        "results/smal": r"smal: no such file or folder; did you mean \".*results/small\"",
-        "elsewhere/small": r"elsewhere/small: no such file or folder$",
-        "results/small/rates.zarr": r"a dataset, but not the curves: open it with .*open_dataset",
-        "sweep.yaml": "is a file",
-        "": "its pieces are gathered at the end of the run; run the sweep again",
-    }.items():
-        with pytest.raises(FileNotFoundError, match=said):
-            bqlib.open_results(tmp_path / path)
-    with pytest.raises(FileNotFoundError) as caught:
-        bqlib.open_results([tmp_path / "results/smal", tmp_path / "sweep.yaml"])
-    assert len(str(caught.value).splitlines()) == 2
-    with pytest.raises(FileNotFoundError, match="no path is given"):
-        bqlib.open_results([])
-    for path in ("results/small", "results/small/curves.zarr"):
-        assert bqlib.open_results(str(tmp_path / path)).sizes["seed"] == 3
-
-
-def test_opening_reads_no_curve(experiment, pieces, tmp_path):
-    store.gather(experiment, tmp_path)
-    for name in VARIABLES:
-        for chunk in (tmp_path / "curves.zarr" / name).glob("c.*"):
-            chunk.write_bytes(b"not to be read")
-    curves = bqlib.open_results(tmp_path)
-    assert curves.sizes["n"] == 8
-    with pytest.raises(Exception, match=r"(?i)checksum|crc"):
-        curves.mmd.load()
-
-
-def test_every_departure_from_the_schema_is_listed(experiment, pieces, tmp_path):
-    from bqlib.schema import check_schema
-
-    store.gather(experiment, tmp_path)
-    curves = bqlib.open_results(tmp_path)
-    bad = curves.drop_vars("mmd").assign(status=curves.status.astype(float))
-    bad = bad.assign(weight_sum=curves.weight_sum.isel(n=0))
-    with pytest.raises(SchemaError) as caught:
-        check_schema(bad, "here")
-    for problem in ("mmd is missing", "status has type float64", "weight_sum has dims"):
-        assert problem in str(caught.value)
 
 
 def test_a_dataset_that_cannot_be_written_leaves_the_old_one(tmp_path):
