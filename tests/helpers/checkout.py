@@ -1,5 +1,6 @@
 """A copy of the project in a folder of its own, and the real workflow in it."""
 
+import json
 import os
 import re
 import shutil
@@ -22,6 +23,11 @@ n: 20
 seeds: 2
 seeds_per_job: 1
 rate_windows: [[5, 20]]
+"""
+PLAIN = "algorithms: [iid, herding]\n"
+FAULTY = """algorithms:
+  - {name: faulty_iid, design: {family: faults.py:faulty, rule: iid}, weights: uniform}
+  - {name: faulty_herding, design: {family: faults.py:faulty, rule: herding}, weights: uniform}
 """
 
 
@@ -47,6 +53,23 @@ class Checkout:
         assert old in text
         (self.folder / path).write_text(text.replace(old, new))
 
+    def set_faults(self, table):
+        """Let trials of the sweep meet the faults of a table, as faults.py says.
+
+        Whatever the table, the sweep asks for the same pieces.
+        """
+        config = self.sweep.parent
+        shutil.copy(PROJECT / "tests" / "helpers" / "faults.py", config)
+        (config / "faults.json").write_text(json.dumps(table))
+        text = self.sweep.read_text().replace(PLAIN, FAULTY)
+        assert FAULTY in text
+        self.sweep.write_text(text)
+
+    def attempts(self, what):
+        """(rule, seed, attempt, process) of each attempt that started, or ended, in their order."""
+        lines = (self.sweep.parent / "attempts").read_text().splitlines()
+        return [tuple(words) for first, *words in map(str.split, lines) if first == what]
+
     def start(self, *arguments, **environment):
         command = [sys.executable, "-m", "snakemake", "--profile", self.profile]
         return subprocess.Popen(
@@ -71,7 +94,7 @@ class Checkout:
         return self.run(*arguments)
 
     def pieces(self):
-        """sha256 of every piece by its path below the folder of pieces."""
+        """sha256 of each piece by its name."""
         folder = self.results / "pieces"
         return {
             str(path.relative_to(folder)): sha256(path.read_bytes()).hexdigest()
