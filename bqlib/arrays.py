@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-Array = NDArray[np.float64]  # shapes are told in docstrings
+Array = NDArray[np.float64]  # docstrings give the shapes
 Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 ArrayFunction = Callable[[Array], Array]
@@ -40,8 +40,8 @@ def product_gradient(values: Array, slopes: Array) -> Array:
 def solve_lower(factor: Array, right: Array, transposed: bool = False) -> Array:
     """L^{-1} B, or L^{-T} B, for a lower triangular factor L (d, d) and B (d, n).
 
-    LAPACK at first hand: for few points, the checks of scipy's solve_triangular cost several
-    times the solution.
+    Calls LAPACK directly: for few points, the checks of scipy's solve_triangular cost several times
+    as much as the solution.
     """
     if not right.size:
         return right

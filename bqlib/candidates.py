@@ -22,8 +22,8 @@ class Candidates:
         Number of candidates M.
     source : {"target", "inflated", "box"}
         ``"target"``: independent draws from the target. ``"inflated"``: from the target with
-        every covariance multiplied by `inflation`, which covers its tails; for a GaussianMixture
-        or a Product of such. ``"box"``: uniform on `box`.
+        every covariance multiplied by `inflation`, which covers its tails; only for a
+        GaussianMixture or a Product of these. ``"box"``: uniform on `box`.
     inflation : float
         Factor on the covariances, for ``source="inflated"``.
     box : sequence of (float, float), optional
@@ -35,7 +35,7 @@ class Candidates:
     Raises
     ------
     ValueError, TypeError
-        If a value is out of its range, or no number.
+        If a value is out of its range, or is not a number.
     """
 
     size: int = 10_000
@@ -52,13 +52,20 @@ class Candidates:
         if not (np.isfinite(self.inflation) and self.inflation > 0):
             raise ValueError(f"inflation is {self.inflation}; it must be finite and positive")
         if (self.box is not None) != (self.source == "box"):
-            raise ValueError('box goes with source "box", and only with it')
+            raise ValueError('box must be given if source is "box", and only then')
         if self.box is not None:
             box = checked_array(self.box, "box")
             if box.ndim != 2 or box.shape[1] != 2 or not np.isfinite(box).all():
-                raise ValueError("box must hold a lower and an upper end for each coordinate")
+                raise ValueError(
+                    "box must hold a finite lower and upper end for each coordinate, such as "
+                    "[(0, 1), (-2, 2)]"
+                )
             if (box[:, 0] >= box[:, 1]).any():
-                raise ValueError("box has a lower end that is not below its upper end")
+                wrong = int(np.argmax(box[:, 0] >= box[:, 1]))
+                raise ValueError(
+                    f"box goes from {box[wrong, 0]:g} to {box[wrong, 1]:g} in coordinate {wrong}; "
+                    "each lower end must be below its upper end"
+                )
 
     def draw(self, target: Target, rng: Seed | None = None) -> Array:
         """One pool for `target` from `rng`, a Generator or a seed, shape (size, d).
@@ -75,7 +82,8 @@ class Candidates:
             lower, upper = np.array(self.box, dtype=float).T
             if len(lower) != target.dim:
                 raise ValueError(
-                    f"box has {len(lower)} coordinates, the target has dimension {target.dim}"
+                    f"box has {len(lower)} coordinates; it must have {target.dim}, the dimension "
+                    "of the target"
                 )
             return rng.uniform(lower, upper, size=(self.size, target.dim))
         if self.source == "inflated":

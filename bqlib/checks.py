@@ -1,8 +1,8 @@
-"""Checks of arguments: each returns the argument in the form that the numerics take, or raises.
+"""Checks of arguments: each returns the argument in the form that the numerics need, or raises.
 
-Lengths (coordinates, length-scales, standard deviations, widths) must be below 1e50, and those that
-are positive above 1e-50: then no square and no quotient of two leaves the range of float64. The
-heights of kernels have the squares of these as their ends, and so have values of f.
+Lengths (coordinates, length-scales, standard deviations, widths) must be below 1e50, and positive
+lengths above 1e-50. Then no square and no quotient of two leaves the range of float64. The heights
+of kernels and the values of f must lie between the squares of these bounds.
 """
 
 from numbers import Real
@@ -16,6 +16,7 @@ from bqlib.arrays import Array
 
 LONGEST = 1e50
 SHORTEST = 1e-50
+_HEIGHTS = f"{SHORTEST**2:g} and {LONGEST**2:g}"
 CHANGE_UNITS = "change the unit of length"
 
 
@@ -29,7 +30,7 @@ def checked_number(value: Any, name: str) -> float:
 
 
 def checked_count(value: Any, name: str, least: int | None = 0) -> int:
-    """A whole number that is at least `least`, as an int."""
+    """A whole number of at least `least`, as an int."""
     try:
         count = index(value)
     except TypeError:
@@ -45,34 +46,40 @@ def checked_height(value: Any, name: str) -> float:
     """A positive height of a kernel in the range of float64, as a float."""
     value = checked_number(value, name)
     if not SHORTEST**2 <= value <= LONGEST**2:
-        raise ValueError(f"{name} is {value}; it must be from {SHORTEST**2:g} to {LONGEST**2:g}")
+        raise ValueError(f"{name} is {value}; it must lie between {_HEIGHTS}")
     return value
 
 
 def checked_array(values: ArrayLike, name: str) -> Array:
-    """Real numbers as a float array, the same one where it is one already."""
+    """Real numbers as a float array; a float array is returned as it is."""
     if np.ma.is_masked(values):
-        raise ValueError(f"{name} have masked entries; leave them out, or fill them in")
+        raise ValueError(f"{name} must not have masked entries: remove or fill them")
     try:
         array = np.asarray(values)
     except ValueError:
         raise ValueError(f"{name} must be an array of numbers with rows of equal length") from None
     if array.dtype.kind not in "buif":
-        raise TypeError(f"{name} hold {array.dtype}; they must be real numbers")
+        raise TypeError(f"{name} must hold real numbers, not {array.dtype}")
     return array.astype(float, copy=False)
 
 
 def checked_points(points: ArrayLike, dim: int | None = None, name: str = "points") -> Array:
-    """Points as a float array (n, dim), of any dimension where `dim` is None."""
+    """Points as a float array (n, dim); any dimension if `dim` is None."""
     points = checked_array(points, name)
     if points.ndim != 2 or points.shape[1] != (dim or points.shape[1]) or not points.shape[1]:
-        raise ValueError(f"{name} have shape {points.shape}; they must be (n, {dim or 'd'})")
+        raise ValueError(
+            f"{name} have shape {points.shape}; they must have shape (n, {dim or 'd'}), one row "
+            "for each point"
+        )
     # Two reductions and no copy; NaN is not between the two.
     if points.size and not (points.min() >= -LONGEST and points.max() <= LONGEST):
         row = int(np.argmin((np.abs(points) <= LONGEST).all(axis=1)))
         shown = np.array2string(points[row], threshold=8)
         if np.isfinite(points[row]).all():
-            raise ValueError(f"{name} hold {shown} in row {row}, above 1e50; {CHANGE_UNITS}")
+            raise ValueError(
+                f"{name} hold {shown} in row {row}; all numbers must lie between -1e50 and 1e50: "
+                f"{CHANGE_UNITS}"
+            )
         raise ValueError(f"{name} hold NaN or infinity, first in row {row}: {shown}")
     return points
 
@@ -81,13 +88,13 @@ def checked_values(values: ArrayLike, n: int, name: str) -> Array:
     """One finite number for each of `n` points, as a float array (n,)."""
     values = checked_array(values, name)
     if values.shape != (n,):
-        raise ValueError(f"{name} have shape {values.shape}; {n} points need ({n},)")
+        raise ValueError(f"{name} have shape {values.shape}; {n} points need shape ({n},)")
     if not np.isfinite(values).all():
         bad = np.flatnonzero(~np.isfinite(values))
         more = f" and {len(bad) - 5} more" if len(bad) > 5 else ""
         raise ValueError(
-            f"{name} are NaN or infinite at the points number {bad[:5].tolist()}{more}; they must "
-            "be finite"
+            f"{name} are NaN or infinite at points {bad[:5].tolist()}{more}, counted from 0; they "
+            "must be finite"
         )
     return values
 
@@ -98,8 +105,8 @@ def checked_values_of_f(values: ArrayLike, n: int) -> Array:
     largest = np.abs(values).max(initial=0.0)
     if largest and not SHORTEST**2 <= largest <= LONGEST**2:
         raise ValueError(
-            f"the largest value of f is {largest:g}, not from {SHORTEST**2:g} to {LONGEST**2:g}: "
-            "float64 cannot hold its square; change the unit of f"
+            f"the largest value of f is {largest:g}; it must lie between {_HEIGHTS}, so that "
+            "float64 can hold its square: change the unit of f"
         )
     return values
 
@@ -109,34 +116,39 @@ def checked_lengthscale(value: ArrayLike) -> float | Array:
     lengthscale = checked_array(value, "lengthscale").copy()
     if lengthscale.ndim > 1 or lengthscale.size == 0:
         raise ValueError(
-            f"lengthscale has shape {lengthscale.shape}; give a number, or one number for each "
-            "coordinate (a full matrix goes to ExponentiatedQuadratic as covariance=)"
+            f"lengthscale has shape {lengthscale.shape}; give one number, or one number for each "
+            "coordinate. For a full matrix, use ExponentiatedQuadratic(covariance=...)"
         )
     if not (np.isfinite(lengthscale).all() and (lengthscale > 0).all()):
         raise ValueError(f"lengthscale is {lengthscale}; it must be finite and positive")
     if not (lengthscale.min() >= SHORTEST and lengthscale.max() <= LONGEST):
-        raise ValueError(f"lengthscale is {lengthscale}, not from 1e-50 to 1e50; {CHANGE_UNITS}")
+        raise ValueError(
+            f"lengthscale is {lengthscale}; it must lie between 1e-50 and 1e50: {CHANGE_UNITS}"
+        )
     return float(lengthscale) if lengthscale.ndim == 0 else lengthscale
 
 
 def checked_cholesky(matrix: Array, name: str) -> Array:
     """Lower Cholesky factor of a covariance, whose diagonal holds lengths."""
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise ValueError(f"{name} has shape {matrix.shape}; it must be square")
+        raise ValueError(f"{name} has shape {matrix.shape}; it must be a square matrix")
     if not np.isfinite(matrix).all():
-        raise ValueError(f"{name} holds NaN or infinity")
+        raise ValueError(f"{name} holds NaN or infinity; all its numbers must be finite")
     if not np.allclose(matrix, matrix.T, rtol=1e-12, atol=0):
-        raise ValueError(f"{name} is not symmetric")
+        raise ValueError(f"{name} is not symmetric; it must equal its transpose")
     try:
         factor: Any = np.linalg.cholesky(matrix)
     except np.linalg.LinAlgError:
         smallest = np.linalg.eigvalsh(matrix)[0]
         raise ValueError(
-            f"{name} is not positive definite (smallest eigenvalue {smallest:.3g})"
+            f"{name} is not positive definite (smallest eigenvalue {smallest:.3g}); all "
+            "eigenvalues must be positive"
         ) from None
     deviations = np.diag(factor)
     if not (deviations.min() >= SHORTEST and deviations.max() <= LONGEST):
-        raise ValueError(f"{name} has standard deviations not from 1e-50 to 1e50; {CHANGE_UNITS}")
+        raise ValueError(
+            f"{name} has a standard deviation that is not between 1e-50 and 1e50: {CHANGE_UNITS}"
+        )
     return factor
 
 
@@ -146,19 +158,19 @@ def checked_rng(rng: Any) -> np.random.Generator:
         return rng
     if rng is None:
         raise TypeError(
-            "rng is None, and the result could not be made again; give a seed such as rng=0, or a "
+            "rng is required so that the result can be reproduced: pass a seed such as rng=0, or a "
             "numpy Generator"
         )
     if isinstance(rng, np.random.RandomState):
         raise TypeError(
-            "rng is a RandomState, the old kind; give a seed such as rng=0, or a numpy Generator, "
-            "as numpy.random.default_rng(seed) makes it"
+            "rng is a RandomState, which is not supported: pass a seed such as rng=0, or a numpy "
+            "Generator such as numpy.random.default_rng(0)"
         )
     try:
         seed = checked_count(rng, "rng")
     except TypeError:
         raise TypeError(
-            f"rng is {rng!r}; it must be a seed, which is a whole number from 0 on, or a numpy "
+            f"rng is {rng!r}; it must be a seed, that is, a whole number of at least 0, or a numpy "
             "Generator"
         ) from None
     return np.random.default_rng(seed)

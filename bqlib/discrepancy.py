@@ -28,12 +28,12 @@ def mmd(embedding: Embedding, points: ArrayLike, weights: ArrayLike) -> float:
     Returns
     -------
     float
-        Square root of :func:`bqlib.discrepancy.mmd2`, NaN where that is NaN.
+        Square root of :func:`bqlib.discrepancy.mmd2`, NaN if that is NaN.
 
     Raises
     ------
     ValueError
-        If points and weights do not fit together, or hold what is not a finite number.
+        If points and weights do not fit together, or hold a number that is not finite.
 
     Notes
     -----
@@ -63,7 +63,7 @@ def mmd2(embedding: Embedding, points: ArrayLike, weights: ArrayLike) -> float:
     Returns
     -------
     float
-        NaN where the result is at most 5 eps (V0 + |w|'|K||w|): see :func:`mmd2_of_prefixes`.
+        NaN if the result is at most 5 eps (V0 + |w|'|K||w|): see :func:`mmd2_of_prefixes`.
 
     Notes
     -----
@@ -75,10 +75,11 @@ def mmd2(embedding: Embedding, points: ArrayLike, weights: ArrayLike) -> float:
 def mmd2_and_rounding(
     embedding: Embedding, points: ArrayLike, weights: ArrayLike
 ) -> tuple[float, float]:
-    """V0 - 2 w'z + w'Kw as float64 has it, and 5 eps (V0 + |w|'|K||w|).
+    """V0 - 2 w'z + w'Kw as float64 computes it, and 5 eps (V0 + |w|'|K||w|).
 
-    Rounding alone makes a third of the second; where the first is not above it, that is all that
-    is known of the squared MMD. The parameters are those of :func:`mmd`.
+    The rounding error alone is a third of the second number. If the first is not larger than the
+    second, this bound is all that is known about the squared MMD. The parameters are those of
+    :func:`mmd`.
     """
     points, weights = _checked(embedding, points, weights)
     gram = embedding.kernel(points, points)
@@ -101,13 +102,13 @@ def mmd2_of_prefixes(embedding: Embedding, points: ArrayLike, matrix: ArrayLike)
     Returns
     -------
     ndarray, shape (n,)
-        V0 - 2 w'z + w'Kw for each row w, the MMD of the weights as they are. NaN where the
-        result is at most 5 eps (V0 + |w|'|K||w|), of which rounding alone makes a third.
+        V0 - 2 w'z + w'Kw for each row w. NaN if the result is at most 5 eps (V0 + |w|'|K||w|); the
+        rounding error alone is a third of this bound.
 
     Raises
     ------
     ValueError
-        If points and matrix do not fit together, or hold what is not a finite number.
+        If points and matrix do not fit together, or hold a number that is not finite.
 
     Notes
     -----
@@ -123,12 +124,12 @@ def mmd2_of_prefixes(embedding: Embedding, points: ArrayLike, matrix: ArrayLike)
 
 
 def spectral_mmd2(embedding: Embedding, points: ArrayLike, weights: ArrayLike) -> float:
-    r"""Squared MMD by integration over frequency: slow, and free of cancellation.
+    r"""Squared MMD by integration over frequency: slow, but without cancellation.
 
     MMD^2 = int |phi(u) - sum_j w_j exp(i u'x_j)|^2 dL(u), with phi the characteristic function of
     the target and L the spectral measure of the kernel. The quadratic form of :func:`mmd2`
-    subtracts terms of the size of V0 and so loses the digits of a small MMD; here each term of
-    the integral is small by itself, and small values keep their digits.
+    subtracts terms of the size of V0, and so loses the digits of a small MMD. Here each term of the
+    integral is small by itself, so small values keep their digits.
 
     Parameters
     ----------
@@ -144,24 +145,24 @@ def spectral_mmd2(embedding: Embedding, points: ArrayLike, weights: ArrayLike) -
     Raises
     ------
     TypeError, ValueError
-        If kernel, target or dimension is another, or points and weights do not fit together.
+        For another kernel, target or dimension, or if points and weights do not fit together.
 
     Notes
     -----
-    The trapezoid rule over a box of frequencies. It is exact but for the spectral mass outside
-    the box and the kernel's value at the period 2 pi / step, both below 1e-40. With G frequencies
-    a coordinate, some hundreds where the target spans tens of length-scales, O(G^d (n + J)) time
-    and O(G^(d-1) n) memory at most.
+    The trapezoid rule over a box of frequencies. Its only errors are the spectral mass outside the
+    box and the kernel's value at the period 2 pi / step, both below 1e-40. With G frequencies for
+    each coordinate it takes at most O(G^d (n + J)) time and O(G^(d-1) n) memory. G is some hundreds
+    if the target spans tens of length-scales.
     """
     kernel, target = embedding.kernel, embedding.target
     if not (isinstance(kernel, ExponentiatedQuadratic) and isinstance(target, GaussianMixture)):
         raise TypeError(
-            "the spectral MMD is for ExponentiatedQuadratic with GaussianMixture, not for "
-            f"{type(kernel).__name__} with {type(target).__name__}; mmd2 takes any pair"
+            "spectral_mmd2 works only for ExponentiatedQuadratic with GaussianMixture, not for "
+            f"{type(kernel).__name__} with {type(target).__name__}; use mmd2 for other pairs"
         )
     dim = target.dim
     if dim > 3:
-        raise ValueError(f"the spectral MMD is for d <= 3, not d = {dim}; mmd2 takes any d")
+        raise ValueError(f"spectral_mmd2 works only for d <= 3, not for d = {dim}; use mmd2")
     x, weights = _checked(embedding, points, weights)
     # In coordinates where the kernel's covariance is I, the spectral density is a standard normal.
     factor = np.linalg.cholesky(kernel.metric(dim))
@@ -194,7 +195,7 @@ def spectral_mmd2(embedding: Embedding, points: ArrayLike, weights: ArrayLike) -
 def witness(
     embedding: Embedding, points: ArrayLike, weights: ArrayLike
 ) -> Callable[[ArrayLike], Array]:
-    """The function of norm one on which weighted points err the most, by their MMD.
+    """The function of norm one with the largest error of the weighted points, which is their MMD.
 
     Parameters
     ----------
@@ -214,15 +215,18 @@ def witness(
 
     Notes
     -----
-    The integral of the witness is (V0 - w'z) / MMD. For the weights :func:`bqlib.weights.bq` it
-    vanishes at all the points and its integral is the MMD: no estimate from these points can tell
-    it from minus itself, so none has a smaller worst error than that MMD. O(n^2) time once, and
-    O(n) a point.
+    The integral of the witness is (V0 - w'z) / MMD. For the weights :func:`bqlib.weights.bq` it is
+    zero at all the points and its integral is the MMD. No estimate from these points can
+    distinguish it from its negative, so no estimate has a smaller worst-case error than this MMD.
+    O(n^2) time once, and O(n) a point.
     """
     points, weights = _checked(embedding, points, weights)
     norm = mmd(embedding, points, weights)
     if np.isnan(norm):
-        raise ValueError("the MMD is below the rounding of float64, so its witness has no digits")
+        raise ValueError(
+            "the MMD is below the rounding error of float64, so its witness would be noise: use "
+            "fewer points"
+        )
     return lambda x: (embedding.kernel_mean(x) - embedding.kernel(x, points) @ weights) / norm
 
 
@@ -232,7 +236,7 @@ def _with_rounding(prior_variance: float, linear: Any, quadratic: Any, magnitude
 
 
 def _above_rounding(mmd2: Any, rounding: Any) -> Array:
-    """`mmd2`, NaN where float64 has cancelled every digit."""
+    """`mmd2`, or NaN if float64 has cancelled every digit."""
     return np.where(mmd2 > rounding, mmd2, np.nan)
 
 
@@ -245,8 +249,8 @@ def _checked(
         return points, checked_values(weights, n, "weights")
     matrix = checked_array(weights, "weights")
     if matrix.ndim != 2 or matrix.shape[1] != n:
-        raise ValueError(f"weights have shape {matrix.shape}; {n} points need (m, {n})")
+        raise ValueError(f"weights have shape {matrix.shape}; {n} points need shape (m, {n})")
     if not np.isfinite(matrix).all():
         row = int(np.argmin(np.isfinite(matrix).all(axis=1)))
-        raise ValueError(f"weights hold NaN or infinity, first in row {row}")
+        raise ValueError(f"weights hold NaN or infinity, first in row {row}; they must be finite")
     return points, matrix

@@ -1,8 +1,8 @@
 """Integrands: test functions whose integrals under a target are known exactly.
 
 A family is a function(embedding, rng, ...) -> Integrands, which draws all its functions at once.
-Equal generators give equal functions; where kernels or widths differ they still give the same
-centres and coefficients, so that comparisons between those are paired.
+Equal generators give equal functions. If only the kernel or the widths differ, the centres and
+coefficients are still the same, so that comparisons are paired.
 """
 
 from collections.abc import Callable
@@ -82,7 +82,7 @@ def rkhs_ball(
     terms : int
         Number of terms of each function.
     centre_variance : float, optional
-        Centres are drawn from N(0, centre_variance I); without it, from the target.
+        Centres are drawn from N(0, centre_variance I), by default from the target.
 
     Returns
     -------
@@ -137,7 +137,7 @@ def rough_bumps(
     terms: int = 10,
     centre_variance: float | None = None,
 ) -> Integrands:
-    r"""Sums of bumps and ridges of many widths and directions, whatever the kernel.
+    r"""Sums of bumps and ridges of many widths and directions, independent of the kernel.
 
     f(x) = sum_i alpha_i exp(-(x - c_i)' S_i^{-1} (x - c_i) / 2) / sqrt(terms), with alpha_i from
     N(0, 1). Each S_i = Q D Q' has its own rotation Q, uniform over all, and its own widths
@@ -156,7 +156,7 @@ def rough_bumps(
     terms : int
         Number of terms of each function.
     centre_variance : float, optional
-        Centres are drawn from N(0, centre_variance I); without it, from the target.
+        Centres are drawn from N(0, centre_variance I), by default from the target.
 
     Returns
     -------
@@ -165,14 +165,14 @@ def rough_bumps(
     Raises
     ------
     TypeError
-        If the target is another: there is no closed form.
+        If there is no closed form for the target.
     ValueError
         If a parameter is out of its range.
 
     Notes
     -----
-    Under an exponentiated quadratic kernel with covariance L, a term lies in the kernel's space
-    exactly where 2 S_i - L is positive definite: in all directions wider than l / sqrt(2).
+    Under an exponentiated quadratic kernel with covariance L, a term lies in the kernel's space if
+    and only if 2 S_i - L is positive definite: it is wider than l / sqrt(2) in all directions.
 
     Under a mixture of J Gaussians N(m_j, T_j) with weights p_j, a term integrates to
     sum_j p_j |S|^(1/2) |S + T_j|^(-1/2) exp(-(c - m_j)' (S + T_j)^{-1} (c - m_j) / 2).
@@ -183,7 +183,7 @@ def rough_bumps(
     if not 0 < narrowest <= widest < np.inf:
         raise ValueError(
             f"narrowest is {narrowest:g} and widest {widest:g}; "
-            "they must be positive and finite, and narrowest not the larger"
+            "they must be positive and finite, with narrowest <= widest"
         )
     if not isinstance(target, GaussianMixture | Empirical):
         raise TypeError(
@@ -233,7 +233,8 @@ def genz_oscillatory(
         Its target must be a GaussianMixture, a Uniform or an Empirical.
     rng : numpy.random.Generator
     difficulty : float
-        Sum of the frequencies of each function, which are uniform on [0, 1] before they are scaled.
+        Sum of the frequencies of each function. They are drawn uniformly from [0, 1] and then
+        scaled.
     functions : int
         Number of functions F.
 
@@ -244,7 +245,7 @@ def genz_oscillatory(
     Raises
     ------
     TypeError
-        If the target is another: there is no closed form.
+        If there is no closed form for the target.
     ValueError
         If a parameter is out of its range.
 
@@ -287,8 +288,7 @@ def genz_gaussian_peak(
 
     References
     ----------
-    The fourth family of Genz (1987). There u is uniform on the unit cube, as it is here for that
-    target.
+    The fourth family of Genz (1987), where u is uniform on the unit cube, as here for that target.
     """
     target = embedding.target
     _, rates = _genz(target, rng, difficulty, functions)

@@ -32,9 +32,9 @@ class KernelFit:
     log_likelihood : float
         Log marginal likelihood of the values at these parameters.
     stop : str
-        Empty, or why the fit deserves a second look: the search ended early, a length-scale ran to
-        the end of its range (as it does for a coordinate that f does not depend on), or K is
-        singular in float64 at the fitted length-scales, as it is for values of a very smooth f.
+        Empty, or why you should check the fit: the search ended early; a length-scale reached the
+        end of its range, which happens if f does not depend on a coordinate; or K is singular in
+        float64 at the fitted length-scales, which happens for values of a very smooth f.
     """
 
     kernel: Stationary
@@ -51,11 +51,11 @@ def fit_kernel(kernel: Stationary, points: ArrayLike, values: ArrayLike) -> Kern
     Parameters
     ----------
     kernel : ExponentiatedQuadratic, Matern or RationalQuadratic
-        Where to start. A kernel with one length-scale for all coordinates gets one; a kernel with
-        one for each gets one for each (automatic relevance determination).
+        Where to start. A kernel with one length-scale for all coordinates keeps one. A kernel with
+        one for each coordinate keeps one for each (automatic relevance determination).
     points : array_like, shape (n, d)
     values : array_like, shape (n,)
-        f at the points. Where f is far from zero on the whole, subtract a constant first.
+        f at the points. If the mean of f is far from zero, subtract a constant first.
 
     Returns
     -------
@@ -73,12 +73,11 @@ def fit_kernel(kernel: Stationary, points: ArrayLike, values: ArrayLike) -> Kern
     The output scale has a closed form at fixed length-scales, a^2 = f'K^{-1}f / n, which leaves the
     profile likelihood -(n/2) log a^2 - (1/2) log |K|. It is maximised by L-BFGS on the log
     length-scales with its analytic gradient, from the best of the starting length-scales times
-    1/16, 1/4, 1, 4 and 16. A local maximum may be all that is found. K has 1e-8 of its height
-    added to its diagonal. O(n^3 + n^2 d) time an evaluation.
+    1/16, 1/4, 1, 4 and 16. The search may find only a local maximum. 1e-8 k(x, x) is added to the
+    diagonal of K. O(n^3 + n^2 d) time an evaluation.
 
-    Points chosen by one kernel and then used to fit another are no longer chosen without f, and
-    the variance of the integral under the fitted kernel is too small, as it takes the fit for
-    certain.
+    After fitting, the variance of the integral is too small: it ignores the uncertainty of the
+    fitted length-scales.
 
     References
     ----------
@@ -94,15 +93,15 @@ def fit_kernel(kernel: Stationary, points: ArrayLike, values: ArrayLike) -> Kern
     """
     if not isinstance(kernel, STATIONARY) or kernel.lengthscale is None:
         raise TypeError(
-            f"this {type(kernel).__name__} has no length-scales to fit; give an "
+            f"this {type(kernel).__name__} has no length-scales to fit; use an "
             "ExponentiatedQuadratic, Matern or RationalQuadratic made with lengthscale="
         )
     x = checked_points(points, kernel.dim)
     f = checked_values_of_f(values, len(x))
     if not len(x):
-        raise ValueError("there are no points")
+        raise ValueError("there are no points; give at least one")
     if not f.any():
-        raise ValueError("all values are zero, which any length-scale fits")
+        raise ValueError("all values are zero, so every length-scale fits; give other values of f")
     distinct = first_occurrence(x) == np.arange(len(x))
     x, f = x[distinct], f[distinct]
     # The height drops out of the profile likelihood, so the search is done at unit scale.
@@ -123,16 +122,19 @@ def fit_kernel(kernel: Stationary, points: ArrayLike, values: ArrayLike) -> Kern
     )
     fitted = _with_lengthscales(kernel, found.x)
     reasons = []
-    # Near the maximum rounding may end the line search, which is no failure.
+    # Near the maximum, rounding may end the line search; this is not a failure.
     if not found.success and np.abs(found.jac).max() > 1e-3 * len(f):
         reasons.append(f"the search ended early: {found.message}")
     if (np.abs(found.x - start) > 0.99 * np.log(RANGE)).any():
-        reasons.append(f"a length-scale ran to a factor {RANGE:g} from its start")
+        reasons.append(
+            f"a length-scale reached the end of its search range, a factor {RANGE:g} from its start"
+        )
     gram = _with_lengthscales(unit, found.x)(x, x)
     _, rank = leading_cholesky(gram)
     if rank < len(f):
         reasons.append(
-            f"the length-scales are so long that float64 sees {rank} different points of {len(f)}"
+            "the length-scales are so long that double precision separates only "
+            f"{rank} of {len(f)} points"
         )
     variance = f @ cho_solve(cho_factor(_raised(gram), lower=True), f) / len(f)
     output_scale = np.sqrt(variance / fitted.height(x.shape[1]))

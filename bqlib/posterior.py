@@ -1,6 +1,6 @@
-"""The integral of one f: its estimate from values at weighted points, and how sure that is.
+"""The integral of one f: its estimate from values at weighted points, and its accuracy.
 
-Both under one model of f, a Gaussian process, from which functions can be drawn too.
+Both use one model of f, a Gaussian process. Functions can be drawn from this model too.
 """
 
 from dataclasses import dataclass
@@ -28,8 +28,8 @@ from bqlib.weights import (
 class Integral:
     """Estimate of an integral under the target, and its error under a model of f.
 
-    The model: f is drawn from a Gaussian process with covariance a^2 k, k the design's kernel and
-    a the output scale. Its mean is zero; where the weights sum to one, it is any constant.
+    The model: f is drawn from a Gaussian process with covariance a^2 k, where k is the design's
+    kernel and a the output scale. Its mean is zero, or any constant if the weights sum to one.
 
     Attributes
     ----------
@@ -37,13 +37,13 @@ class Integral:
         The estimate w'f. With weights :func:`bqlib.weights.bq` or
         :func:`bqlib.weights.sum_to_one`, the posterior mean of the integral.
     std : float
-        a MMD(w): the root mean squared error of the estimate over draws of f from the model. With
-        the same two rules, the posterior standard deviation. In units of f. Where the MMD is below
-        the rounding of float64, a bound on that rounding takes its place.
+        a MMD(w), in units of f: the root mean squared error of the estimate over draws of f from
+        the model. With the same two rules, the posterior standard deviation. If the MMD is below
+        the rounding error of float64, a bound on this error is used instead.
     output_scale : float
-        a: the one given, or the one fitted to the values.
+        a, as given or as fitted to the values.
     freedom : float
-        Degrees of freedom of the fitted a; infinity where a was given.
+        Degrees of freedom of the fitted a; infinity if a was given.
     """
 
     mean: float
@@ -54,12 +54,12 @@ class Integral:
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Lower and upper end of the central credible interval of probability `level`.
 
-        Student's t about `mean` with `freedom` degrees of freedom and scale `std` (normal where
-        the output scale was given). Under the model, it holds the integral with probability
-        `level` exactly for the weights ``bq`` and ``sum_to_one``, and nearly so for others.
+        Student's t about `mean` with `freedom` degrees of freedom and scale `std` (normal if the
+        output scale was given). Under the model, it contains the integral with probability `level`:
+        exactly for the weights ``bq`` and ``sum_to_one``, and nearly for others.
         """
         if not 0 < level < 1:
-            raise ValueError(f"level is {level}; it must lie between 0 and 1")
+            raise ValueError(f"level is {level}; it must lie between 0 and 1, such as 0.95")
         tail = (1 + level) / 2
         quantile = ndtri(tail) if np.isinf(self.freedom) else stdtrit(self.freedom, tail)
         half = float(quantile) * self.std
@@ -84,9 +84,9 @@ def integral(
     values : array_like, shape (n,)
         f at the points.
     output_scale : float, optional
-        The a of :class:`Integral`. Left out, it is fitted by maximum likelihood, a^2 = f'K^{-1}f/n;
-        where the weights sum to one, to f minus its best constant and with n - 1 for n. Repeated
-        points, and those that float64 cannot tell from others, are left out.
+        The a of :class:`Integral`. By default it is fitted by maximum likelihood,
+        a^2 = f'K^{-1}f / n. If the weights sum to one, it is fitted to f minus its best constant,
+        with n - 1 instead of n. The fit leaves out repeated and redundant points.
 
     Returns
     -------
@@ -95,22 +95,21 @@ def integral(
     Raises
     ------
     ValueError
-        If the weights or values are not n finite numbers, or f differs at one point, or too few
-        points are left to fit the output scale, or both prior variance and weights are zero.
+        If the weights or values are not n finite numbers, if f has two values at one point, if too
+        few points are left to fit the output scale, or if prior variance and weights are all zero.
 
     Notes
     -----
-    O(n^3) time, O(n^2) memory. The standard deviation is right on average over functions that
-    vary as the kernel says. For an f that is rougher it is too small, and nothing in the values at
-    the points may show it.
+    O(n^3) time, O(n^2) memory. The standard deviation is right on average over functions that match
+    the kernel. For a rougher f it is too small, and the values at the points may not show this.
     """
     points = points_of(embedding, points)
     weights = checked_values(weights, len(points), "weights")
     values = checked_values_of_f(values, len(points))
     if embedding.prior_variance == 0 and not weights.any():
         raise ValueError(
-            "under this kernel the integral has prior variance zero, and every weight is zero: "
-            "give a Stein kernel a constant above zero, another kernel a longer length-scale"
+            "the integral has prior variance zero under this kernel, and every weight is zero: for "
+            "a Stein kernel set constant above zero, for another kernel use a longer length-scale"
         )
     first = first_occurrence(points)
     differ = np.abs(values - values[first]) > 1e-9 * np.abs(values).max(initial=0.0)
@@ -118,7 +117,7 @@ def integral(
         i = int(differ.argmax())
         raise ValueError(
             f"points {first[i]} and {i} are equal, but f is {values[first[i]]} and {values[i]} "
-            "there; f must not be random"
+            "there; f must have one value at each point, without noise"
         )
     freedom = np.inf
     if output_scale is None:
@@ -137,7 +136,7 @@ def fitted_output_scale(
 ) -> tuple[float, float]:
     """Output scale of greatest likelihood, and its degrees of freedom.
 
-    Points that repeat another are left out, and spent ones: see :func:`bqlib.weights.final`.
+    Repeated and redundant points are left out: see :func:`bqlib.weights.final`.
 
     Parameters
     ----------
@@ -157,7 +156,8 @@ def fitted_output_scale(
     freedom = rank - constant
     if freedom < 1:
         raise ValueError(
-            f"{rank} distinct points are too few to fit the output scale; give output_scale"
+            f"{rank} distinct points are too few to fit the output scale: give more points, or set "
+            "output_scale"
         )
     white: Array = solve_triangular(factor, values[distinct], lower=True)
     if constant:

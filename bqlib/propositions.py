@@ -1,7 +1,7 @@
-"""The paper's formulas and propositions, each put to the numbers.
+"""The paper's formulas and propositions, each checked with numbers.
 
-Functions of arrays that return numbers; what the numbers say of the paper is for
-:mod:`bqlib.claims` to judge. docs/errata.md has the derivations.
+These are functions of arrays that return numbers; :mod:`bqlib.claims` judges the paper by them.
+docs/errata.md has the derivations.
 """
 
 import numpy as np
@@ -51,13 +51,13 @@ def variance_and_mmd2(
 
 
 def adversary(embedding: Embedding, points: Array) -> tuple[float, float]:
-    """The function on which no estimate from these points can err by less than the BQ bound.
+    """The function for which no estimate from these points has an error below the BQ bound.
 
     Returns
     -------
     largest, ratio : float
-        The largest |g| at the points, where g has norm one and is zero but for rounding; and the
-        integral of g over the MMD of BQ weights, which is one.
+        The largest |g| at the points, where g has norm one and is zero up to rounding; and the
+        integral of g divided by the MMD of BQ weights, which is one.
     """
     weights = bq(embedding, points).final(len(points))
     g = witness(embedding, points, weights)
@@ -87,7 +87,7 @@ def printed_herding_variance(embedding: Embedding, points: Array) -> float:
 
 
 def sbq_with_jitter(embedding: Embedding, pool: Array, n: int, jitter: float) -> Array:
-    """Points of SBQ (n, d) where K has a positive jitter on its diagonal, as for noisy f."""
+    """Points of SBQ (n, d) with a positive jitter on the diagonal of K, as for noisy f."""
     residual = embedding.kernel_mean(pool).copy()
     power = np.array(embedding.kernel.diagonal(pool))
     basis = np.empty((n, len(pool)))

@@ -55,7 +55,7 @@ def histogram() -> list[tuple[float, float, int]]:
     return [tuple(bar) for bar in _huszar2012()["histogram"]["bars"]]
 
 
-def is_the_papers(target: str, kernel: dict[str, Any], lengthscale: float) -> bool:
+def has_papers_settings(target: str, kernel: dict[str, Any], lengthscale: float) -> bool:
     """Whether a cell of a sweep has the settings of the published curves.
 
     Parameters

@@ -61,11 +61,11 @@ ERROR_COORDINATES = {
 
 
 class SchemaError(ValueError):
-    """A store departs from the schema; the message lists every departure."""
+    """A store does not match the schema; the message lists every difference."""
 
 
 def versions(attributes):
-    """Those of the attributes of a dataset of curves that tell by what it was made."""
+    """Attributes of a dataset of curves that name the software that made it."""
     others = ("Conventions", "title", "config", "config_sha256")
     return {name: value for name, value in attributes.items() if name not in others}
 
@@ -78,12 +78,13 @@ def tables(errors):
 
 
 def check_schema(dataset, place):
-    """Raise a SchemaError that lists all departures of a dataset of curves from the schema."""
+    """Raise a SchemaError that lists all differences of a dataset of curves from the schema."""
     version = dataset.attrs.get("schema_version")
     if version != SCHEMA_VERSION:
         raise SchemaError(
             f"{place} has schema version {version}, this bqlib reads version {SCHEMA_VERSION}: "
-            "open it with the bqlib that wrote it, or run the sweep again in another folder"
+            "open it with the version of bqlib that wrote it, or run the sweep again in another "
+            "folder"
         )
     errors = any(name in dataset for name in (*ERROR_COORDINATES, *ERROR_VARIABLES))
     coordinates, variables = tables(errors)
@@ -91,12 +92,12 @@ def check_schema(dataset, place):
     if "config" not in dataset.attrs:
         problems.append("attribute config is missing")
     problems += [
-        f"coordinate {name} has a label more than once"
+        f"coordinate {name} has repeated labels"
         for name in coordinates
         if name in dataset.indexes and dataset.indexes[name].has_duplicates
     ]
     if "n" in dataset and not np.array_equal(dataset["n"], np.arange(1, dataset["n"].size + 1)):
-        problems.append("coordinate n does not count from 1 on")
+        problems.append("coordinate n is not 1, 2, 3, ...")
     for name, variable in variables.items():
         if name not in dataset:
             problems.append(f"variable {name} is missing")
@@ -107,7 +108,7 @@ def check_schema(dataset, place):
         if variable.dtype is not object and found.dtype != variable.dtype:
             problems.append(f"{name} has type {found.dtype}, not {np.dtype(variable.dtype)}")
     if problems:
-        raise SchemaError(f"{place} departs from the schema: " + "; ".join(problems))
+        raise SchemaError(f"{place} does not match the schema: " + "; ".join(problems))
 
 
 def on_all_dims(dataset, names):

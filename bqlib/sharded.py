@@ -1,10 +1,9 @@
-"""Designs over a pool that is too large for one machine, shared out over Dask workers.
+"""Designs over a pool that is too large for one machine, divided among Dask workers.
 
-Each worker draws its own part of the pool and keeps it, with all that is carried from step to
-step. A step sends the last pick to all workers and brings back the best candidate of each. The
-pool is made of blocks with a random stream each, so that the same points are picked whatever the
-number of workers, and a part that is lost with its worker is made again from the seed and the
-picks so far.
+Each worker draws its own part of the pool and keeps it, with everything that is carried from step
+to step. A step sends the last pick to all workers and returns the best candidate of each. The pool
+consists of blocks, each with its own random stream. So the points do not depend on the number of
+workers, and a part that is lost with its worker is recomputed from the seed and the picks so far.
 """
 
 import time
@@ -14,9 +13,11 @@ from types import SimpleNamespace
 
 import numpy as np
 from distributed import CancelledError, KilledWorker
+from threadpoolctl import ThreadpoolController
 
 from bqlib.designs.design import Design
-from bqlib.designs.newton import Interpolant, best, stop_reason
+from bqlib.designs.interpolant import Interpolant
+from bqlib.designs.newton import best, stop_reason
 from bqlib.designs.pools import FixedPool, scores
 from bqlib.designs.sbq import decrement
 from bqlib.embeddings import embed
@@ -33,7 +34,7 @@ BLOCK = 16_000
 
 
 class WorkersLostError(RuntimeError):
-    """There are no workers left to hold the pool, or a part of it is lost again and again."""
+    """No workers are left to hold the pool, or a part of it is lost again and again."""
 
 
 def draw_pool(target, candidates, seed, blocks=None):
@@ -46,7 +47,7 @@ def draw_pool(target, candidates, seed, blocks=None):
         Not fresh.
     seed : int
     blocks : iterable of int, optional
-        Which blocks of 16,000 candidates; all if left out.
+        Which blocks of 16,000 candidates (default: all).
 
     Returns
     -------
@@ -68,36 +69,36 @@ def _block_count(candidates):
 
 
 def sbq(client, target, kernel, n, *, candidates, seed=0):
-    """Sequential Bayesian quadrature over a pool that is shared out over workers.
+    """Sequential Bayesian quadrature over a pool that is divided among workers.
 
     The points are those of :func:`bqlib.sbq` over ``draw_pool(target, candidates, seed)``.
 
     Parameters
     ----------
     client : distributed.Client
-        Its workers hold the pool, and should have one thread each.
+        Its workers hold the pool. Each should have one thread.
     target, kernel
         The pair; it must have an embedding.
     n : int
         Number of points.
     candidates : bqlib.Candidates
-        Of any size, not fresh.
+        Any number of candidates, not fresh.
     seed : int
-        Of the pool.
+        Seed of the pool.
 
     Returns
     -------
     bqlib.Design
-        Shorter than n, with `stop` saying so, where float64 cannot tell a further candidate from
-        those picked.
+        Fewer than n points, with the reason in `stop`, if no remaining candidate is numerically
+        distinct from those picked.
 
     Raises
     ------
     ValueError
         If the candidates are fresh, or fewer than n.
     WorkersLostError
-        If workers are lost and none comes in their place, or one part is lost again and again, or
-        the client is closed.
+        If workers are lost and no new ones come, if one part is lost again and again, or if the
+        client is closed.
 
     Notes
     -----
@@ -133,7 +134,7 @@ def sbq(client, target, kernel, n, *, candidates, seed=0):
 
 
 def herding(client, target, kernel, n, *, candidates, seed=0):
-    """Kernel herding over a pool that is shared out over workers.
+    """Kernel herding over a pool that is divided among workers.
 
     The points are those of :func:`bqlib.herding` over ``draw_pool(target, candidates, seed)``.
     Parameters and errors are those of :func:`sbq`.
@@ -159,9 +160,13 @@ def herding(client, target, kernel, n, *, candidates, seed=0):
 
 def _check(candidates, n):
     if candidates.fresh:
-        raise ValueError("the candidates are fresh; a pool that is shared out must be fixed")
+        raise ValueError(
+            "candidates.fresh is True; a pool on several workers must be fixed: use fresh=False"
+        )
     if not 1 <= n <= candidates.size:
-        raise ValueError(f"n is {n}; it must be from 1 to the {candidates.size} candidates")
+        raise ValueError(
+            f"n is {n}; it must be at least 1, and at most the {candidates.size} candidates"
+        )
 
 
 @dataclass(frozen=True)
@@ -197,8 +202,6 @@ class _Shard:
     """One worker's part of the pool; lives there as a Dask actor."""
 
     def __init__(self, part, blocks):
-        from threadpoolctl import ThreadpoolController
-
         self._threads = ThreadpoolController()
         self.embedding = embed(part.kernel, part.target)
         draws = (_draw_block(part.target, part.candidates, part.seed, b) for b in blocks)
@@ -287,7 +290,7 @@ class _Shards:
         blocks = range(_block_count(part.candidates))
         workers = len(self._workers())
         if workers == 0:
-            raise WorkersLostError("the client has no workers")
+            raise WorkersLostError("the Dask client has no workers: start some and run again")
         split = np.array_split(blocks, min(len(blocks), workers))
         self.held = [_Held(own.tolist()) for own in split]
 
@@ -353,8 +356,8 @@ class _Shards:
         if held.losses > MOST_LOSSES:
             raise WorkersLostError(
                 f"a part of the pool was lost with its worker {held.losses} times in a row"
-                f"{held.why}. Workers need memory for their parts, see the notes of "
-                "bqlib.sharded.sbq, and must be reachable from here: each step asks them directly"
+                f"{held.why}. Check that each worker has enough memory for its part (see the notes "
+                "of bqlib.sharded.sbq), and that this process can connect to the workers directly"
             )
 
     def _place(self, lost):
@@ -381,8 +384,8 @@ class _Shards:
             lost = [held for held in lost if held.actor is None]
             if lost and time.monotonic() > end:
                 raise WorkersLostError(
-                    f"{len(lost)} parts of the pool have no worker: the others are lost, and none "
-                    f"came in their place within {PATIENCE_SECONDS} s"
+                    f"{len(lost)} parts of the pool have no worker: workers were lost, and no new "
+                    f"ones came within {PATIENCE_SECONDS} s. Start workers and run again"
                 )
             if lost:
                 time.sleep(0.2)
@@ -406,5 +409,7 @@ class _Shards:
 
     def _workers(self):
         if self.client.status not in ("running", "connecting"):
-            raise WorkersLostError("the client is closed, or it has lost its scheduler")
+            raise WorkersLostError(
+                "the Dask client is closed, or it has lost its scheduler: connect a new client"
+            )
         return sorted(self.client.scheduler_info(n_workers=-1).get("workers", {}))

@@ -1,9 +1,9 @@
 """Targets: the distributions to summarise.
 
-Every target has ``dim`` and, where it can, ``sample(n, rng)``, ``density(x)``,
+Every target has ``dim``. If possible it also has ``sample(n, rng)``, ``density(x)``,
 ``log_density(x)``, the gradient ``score(x)`` and the second derivatives ``hessian(x)`` of the log
-density, and ``inflated(factor)``, the same with every covariance multiplied. The first m of n
-points of a sample are the m points of a shorter sample by an equal generator.
+density, and ``inflated(factor)``, the same target with every covariance multiplied. With equal
+generators, the first m of n draws are the m draws of a shorter sample.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from bqlib.checks import (
 
 
 class Target(Protocol):
-    """What every target has; what else one has, a function that needs it asks for."""
+    """What every target has. A function that needs more checks for it."""
 
     @property
     def dim(self) -> int:
@@ -54,7 +54,7 @@ class GaussianMixture:
     Raises
     ------
     ValueError
-        Naming every argument that is wrong.
+        If an argument is wrong. The message lists every problem.
 
     Notes
     -----
@@ -80,14 +80,20 @@ class GaussianMixture:
         means = checked_array(means, "means").copy()
         covariances = checked_array(covariances, "covariances").copy()
         if weights.ndim != 1 or weights.size == 0:
-            raise ValueError(f"weights have shape {weights.shape}; they must be a list of numbers")
+            raise ValueError(
+                f"weights have shape {weights.shape}; they must be a list with one number for each "
+                "component"
+            )
         if means.ndim != 2 or len(means) != len(weights):
             raise ValueError(
-                f"means have shape {means.shape}; {len(weights)} weights need ({len(weights)}, d)"
+                f"means have shape {means.shape}; {len(weights)} weights need shape "
+                f"({len(weights)}, d)"
             )
         expected = (*means.shape, means.shape[1])
         if covariances.shape != expected:
-            raise ValueError(f"covariances have shape {covariances.shape}; expected {expected}")
+            raise ValueError(
+                f"covariances have shape {covariances.shape}; they must have shape {expected}"
+            )
         problems = _weight_problems(weights) + _point_problems(means, "means")
         factors = []
         for j, covariance in enumerate(covariances):
@@ -207,10 +213,10 @@ class Uniform:
         if lower.ndim != 1 or lower.size == 0 or lower.shape != upper.shape:
             raise ValueError(
                 f"lower has shape {lower.shape} and upper {upper.shape}; "
-                "give one number for each coordinate to both"
+                "both must have one number for each coordinate"
             )
         if not (np.isfinite(lower).all() and np.isfinite(upper).all()):
-            raise ValueError("the box has an end that is NaN or infinite")
+            raise ValueError("the box has an end that is NaN or infinite; all must be finite")
         if not (lower < upper).all():
             wrong = int(np.argmin(lower < upper))
             raise ValueError(
@@ -219,7 +225,8 @@ class Uniform:
             )
         if max(-lower.min(), upper.max()) > LONGEST or (upper - lower).min() < SHORTEST:
             raise ValueError(
-                "the box has an end beyond 1e50 or is thinner than 1e-50; change the unit of length"
+                "the box has an end beyond 1e50 or a side shorter than 1e-50: change the unit of "
+                "length"
             )
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)
@@ -253,12 +260,12 @@ class Uniform:
 
 @dataclass(frozen=True, eq=False, init=False)
 class Product:
-    """Independent coordinates, or blocks of coordinates, each with a target of its own.
+    """Independent coordinates, or blocks of coordinates, each with its own target.
 
     Parameters
     ----------
     blocks : sequence of targets
-        The coordinates of the first come first.
+        The coordinates of the first block come first.
 
     Raises
     ------
@@ -269,7 +276,7 @@ class Product:
 
     Notes
     -----
-    A draw, a density and a score cost what they cost in the blocks.
+    A draw, a density or a score costs as much as those of all blocks together.
 
     Examples
     --------
@@ -283,10 +290,10 @@ class Product:
     def __init__(self, blocks: Iterable[Target]):
         blocks = tuple(blocks)
         if not blocks:
-            raise ValueError("a Product needs at least one block")
+            raise ValueError("blocks is empty; a Product needs at least one block")
         strangers = [type(block).__name__ for block in blocks if not hasattr(block, "dim")]
         if strangers:
-            raise TypeError(f"blocks must be targets, and these are not: {', '.join(strangers)}")
+            raise TypeError(f"blocks must be targets; these are not: {', '.join(strangers)}")
         object.__setattr__(self, "blocks", blocks)
 
     @property
@@ -311,17 +318,17 @@ class Product:
 
     @property
     def score(self) -> ArrayFunction | None:
-        """Gradient of the log density: (n, d) to (n, d). None where a block has none."""
+        """Gradient of the log density: (n, d) to (n, d). None if a block has none."""
         return self._score if self._each_has("score") else None
 
     @property
     def hessian(self) -> ArrayFunction | None:
-        """Its second derivatives: (n, d) to (n, d, d). None where a block has none."""
+        """Its second derivatives: (n, d) to (n, d, d). None if a block has none."""
         return self._hessian if self._each_has("hessian") else None
 
     @property
     def inflated(self) -> Callable[[float], Product] | None:
-        """Function of a factor on every covariance. None where a block has none."""
+        """Function of a factor on every covariance. None if a block has none."""
         return self._inflated if self._each_has("inflated") else None
 
     def _each_has(self, name: str) -> bool:
@@ -364,12 +371,12 @@ class Empirical:
     Raises
     ------
     ValueError
-        Naming every argument that is wrong.
+        If an argument is wrong. The message lists every problem.
 
     Notes
     -----
-    Under a kernel, its MMD to the distribution P it was drawn from is about
-    sqrt((E k(X, X) - V0) / M): no design for this target comes closer to P than that.
+    Under a kernel, the MMD between the data and the distribution P that they were drawn from is
+    about sqrt((E k(X, X) - V0) / M). No design for this target comes closer to P than that.
 
     Examples
     --------
@@ -383,14 +390,18 @@ class Empirical:
     def __init__(self, points: ArrayLike, weights: ArrayLike | None = None):
         points = checked_array(points, "points").copy()
         if points.ndim != 2 or points.size == 0:
-            raise ValueError(f"points have shape {points.shape}; they must be (M, d)")
+            raise ValueError(
+                f"points have shape {points.shape}; they must have shape (M, d), with M at least 1"
+            )
         size = len(points)
         if weights is None:
             weights = np.full(size, 1 / size)
         else:
             weights = checked_array(weights, "weights").copy()
         if weights.shape != (size,):
-            raise ValueError(f"weights have shape {weights.shape}; {size} points need ({size},)")
+            raise ValueError(
+                f"weights have shape {weights.shape}; {size} points need shape ({size},)"
+            )
         problems = _weight_problems(weights) + _point_problems(points, "points")
         if problems:
             raise ValueError("; ".join(problems))
@@ -411,9 +422,9 @@ class Empirical:
 
 @dataclass(frozen=True, eq=False)
 class Unnormalised:
-    """A density known up to a constant, by its logarithm, its score or both.
+    """A density known up to a constant, given by its logarithm, its score or both.
 
-    It cannot be sampled, so designs need their candidates from elsewhere. Its embedding is that
+    It cannot be sampled, so you must pass the candidates of a design. It has an embedding only
     under a Stein kernel, which needs the score.
 
     Parameters
@@ -433,7 +444,7 @@ class Unnormalised:
     ValueError
         If `dim` is below 1, or neither log density nor score is given.
     TypeError
-        If `dim` is not a whole number, or what is given cannot be called.
+        If `dim` is not a whole number, or an argument is not a function.
 
     Examples
     --------
@@ -450,16 +461,20 @@ class Unnormalised:
     def __post_init__(self) -> None:
         object.__setattr__(self, "dim", checked_count(self.dim, "dim", 1))
         if self.log_density is None and self.score is None:
-            raise ValueError("give the log density, the score or both")
+            raise ValueError("an Unnormalised target needs log_density=, score= or both")
         for name in ("log_density", "score", "hessian"):
-            if not (getattr(self, name) is None or callable(getattr(self, name))):
-                raise TypeError(f"{name} must be a function of points (n, d)")
+            value = getattr(self, name)
+            if not (value is None or callable(value)):
+                raise TypeError(
+                    f"{name} is of type {type(value).__name__}; it must be a function of points "
+                    "(n, d)"
+                )
 
     def sample(self, n: int, rng: Seed | None = None) -> Array:
         """Raise a TypeError: only a density up to a constant is known."""
         raise TypeError(
-            "an Unnormalised target cannot be sampled; give the candidates as an array of points, "
-            'or draw them from a box: Candidates(source="box", box=...)'
+            "an Unnormalised target cannot be sampled: pass the candidates as an array of points, "
+            'or draw them from a box with Candidates(source="box", box=...)'
         )
 
 

@@ -18,7 +18,7 @@ def trial(target, kernel, design, rule, candidates, n, seed, integrands=()):
     design, rule : callable
         A function of :mod:`bqlib.designs` and one of :mod:`bqlib.weights`.
     candidates : Candidates
-        A fixed pool is the same for all algorithms at one seed, and so are fresh ones.
+        At one seed all algorithms get the same pool, and the same fresh pools.
     n : int
     seed : int
     integrands : sequence of (callable, dict)
@@ -29,14 +29,14 @@ def trial(target, kernel, design, rule, candidates, n, seed, integrands=()):
     -------
     dict of ndarray
         ``mmd``, ``weight_sum``, ``weight_l1``, ``min_weight``, ``duplicates``, ``weights`` of
-        shape (n,) and ``points`` (n, d), NaN past the rank that was reached; ``rank_reached``, a
-        float; ``reason``, empty or why the curves end before n. With I integrands also ``error``
+        shape (n,) and ``points`` (n, d), NaN beyond the rank reached; ``rank_reached``, a float;
+        ``reason``, empty or why the curves end before n. With I integrands also ``error``
         and ``bound_ratio`` (n, I), ``error_quantile`` (n, I, 3).
 
     Notes
     -----
-    An integrand with F functions costs O(n^2 F) beside their values at the points: with n = 400
-    and F = 250 about 0.05 s.
+    An integrand with F functions costs O(n^2 F) in addition to their values at the points: about
+    0.05 s for n = 400 and F = 250.
     """
     pool_rng = stream("candidates", seed)
     pool = candidates if candidates.fresh else candidates.draw(target, pool_rng)
@@ -50,7 +50,8 @@ def trial(target, kernel, design, rule, candidates, n, seed, integrands=()):
     mmd2 = mmd2_of_prefixes(made.embedding, points, weights.matrix)
     reasons = [made.stop, weights.stop]
     if np.isnan(mmd2).any():
-        reasons.append(f"mmd is below the floor of float64 from n = {np.isnan(mmd2).argmax() + 1}")
+        first = np.isnan(mmd2).argmax() + 1
+        reasons.append(f"the MMD is smaller than its rounding error, first at n = {first}")
     # Beyond the diagonal there are no weights, and zero must not pass for the smallest.
     smallest = np.where(np.tri(rank, dtype=bool), weights.matrix, np.inf)
     curves = {

@@ -1,22 +1,20 @@
 """Weight rules: which weights go with given points.
 
 A rule is a function(embedding, points) -> PrefixWeights, of an :class:`bqlib.Embedding` and points
-of shape (n, d). It gives the weights of every prefix of the points at once, as a lower triangular
-matrix whose row n - 1 holds the weights of the first n points. All rules raise a ValueError for
-points of another shape, and for NaN and infinity, with the row.
+(n, d). It returns the weights of every prefix, as a lower triangular matrix whose row n - 1 holds
+those of the first n points. It raises a ValueError for points of another shape, NaN or infinity.
 
-All rules but :func:`uniform` minimise the MMD, each over its own set of weights. They share two
-habits. A point that repeats an earlier one gets weight zero: f there is known already. So it is
-where one earlier point by itself leaves at most 1e-8 of its prior variance, as for a smooth kernel
-and points within 1e-4 length-scales: with weights on both, large and opposite, an estimate would
-take a derivative of f from the last digits of its values. And they end before the first point that
-is spent: its pivot, its prior variance given all points before it, is at most 1e-12 of k(x, x), and
-from there on solving for weights gives noise. Those of a finished set of points, :func:`final`, do
-not end: only spent points have weight zero, wherever they come.
+All rules except :func:`uniform` minimise the MMD, each over its own set of weights. They have two
+properties in common. First, a point that repeats an earlier one gets weight zero, because f is
+already known there. So does a point where one earlier point leaves at most 1e-8 of its prior
+variance, such as one within 1e-4 length-scales for a smooth kernel: large and opposite weights on
+both would estimate a derivative of f. Second, the weights end before the first redundant point,
+whose pivot (its prior variance given all points before it) is at most 1e-12 k(x, x): beyond it,
+the weights are noise. Those of a finished set of points, :func:`final`, do not end: only redundant
+points have weight zero, wherever they are in the order.
 
-A point where k(x, x) is zero, such as 0 for :class:`bqlib.Brownian`, is worth nothing to the MMD,
-and its weight changes nothing. It is zero, except that where weights have sum one the first such
-point takes what the best weights of the others leave.
+At a point where k(x, x) is zero, such as 0 for :class:`bqlib.Brownian`, a weight does not change
+the MMD and is zero. Only with sum one, the first of these points gets what the others leave.
 """
 
 from collections.abc import Callable
@@ -33,6 +31,10 @@ from bqlib.kernels import Kernel
 
 REPEAT_TOLERANCE = 1e-8  # of k(x, x), left by one other point: about the root of float64's rounding
 PIVOT_TOLERANCE = 1e-12  # of k(x, x); below it float64 has no digits left
+NOT_DISTINCT = (
+    "double precision cannot separate the next point from those before it (pivot at most 1e-12 "
+    "k(x, x))"
+)
 SLOPE_TOLERANCE = 1e-13  # of the largest linear term; below it a slope is rounding
 
 
@@ -40,7 +42,7 @@ SLOPE_TOLERANCE = 1e-13  # of the largest linear term; below it a slope is round
 class PrefixWeights:
     """Weights of the first n points, for n = 1..rank.
 
-    They end before the first spent point; :func:`final` gives those of all points even then.
+    They end before the first redundant point; :func:`final` still gives weights for all points.
 
     Attributes
     ----------
@@ -64,8 +66,8 @@ class PrefixWeights:
         rank = len(self.matrix)
         if n < rank:
             raise ValueError(
-                f"n is {n}; it must be {rank} or more, as {rank} points have weights. Those of "
-                "the first m points alone are matrix[m - 1, :m]"
+                f"n is {n}; it must be at least {rank}, the number of points that have weights. "
+                "For the weights of the first m points, use matrix[m - 1, :m]"
             )
         weights = np.zeros(n)
         if rank:
@@ -84,15 +86,15 @@ class Conditioning:
     Attributes
     ----------
     pivots : ndarray, shape (distinct,)
-        Prior variance of each distinct point given those before it, over its k(x, x).
-        It ends with the first that is at most 1e-12.
+        Prior variance of each distinct point given the points before it, divided by its k(x, x).
+        The array ends with the first pivot of at most 1e-12.
     rank : int
-        Number of distinct points before that one.
+        Number of distinct points before that pivot.
     duplicates : int
         Number of points that repeat an earlier one, exactly or nearly, or where k(x, x) is zero.
     condition_number : float
         Largest over smallest eigenvalue of the Gram matrix of the first `rank` distinct points;
-        NaN where there are none.
+        NaN if there are none.
     weight_sum, weight_l1, weight_l2, weight_min : float
         Sum, sum of absolute values, Euclidean norm and least of the weights.
     negative : int
@@ -176,8 +178,8 @@ def sum_to_one(embedding: Embedding, points: ArrayLike) -> PrefixWeights:
     Notes
     -----
     They are K^{-1} (z + c 1) with c = (1 - 1'K^{-1}z) / (1'K^{-1}1). Their estimate is the
-    posterior mean of the integral where f has an unknown constant mean (a flat prior on it), and
-    their MMD^2 the posterior variance. O(n^3) time, O(n^2) memory.
+    posterior mean of the integral if f has an unknown constant mean (a flat prior on it), and
+    their MMD^2 is the posterior variance. O(n^3) time, O(n^2) memory.
 
     References
     ----------
@@ -207,9 +209,10 @@ def nonnegative(embedding: Embedding, points: ArrayLike) -> PrefixWeights:
 
     Notes
     -----
-    Non-negative least squares for every prefix, each started from the one before, with one or two
-    dense solves on its support: O(n^4) time with a small constant, O(n^2) memory. On the points of
-    SBQ that is less than making them up to n = 400, and several times more at n = 1000.
+    Non-negative least squares for every prefix. Each starts from the solution of the prefix before
+    and needs one or two dense solves on its support: O(n^4) time with a small constant, O(n^2)
+    memory. For the points of SBQ this takes less time than picking the points up to n = 400, and
+    several times more at n = 1000.
 
     References
     ----------
@@ -233,8 +236,8 @@ def simplex(embedding: Embedding, points: ArrayLike) -> PrefixWeights:
     Notes
     -----
     With sum one, MMD^2 is w'Qw for Q = K - z1' - 1z' + V0 11'. For v = t w with t > 0,
-    v'Qv + c (1'v - 1)^2 = t^2 w'Qw + c (t - 1)^2 has the same best w for every t. So the weights
-    are the non-negative v that minimise it, over their sum, for any c > 0, and exactly so. As for
+    v'Qv + c (1'v - 1)^2 = t^2 w'Qw + c (t - 1)^2 has the same best w for every t. So for any c > 0
+    the weights are exactly the non-negative v that minimise it, divided by their sum. As for
     :func:`nonnegative`, O(n^4) time with a small constant, O(n^2) memory.
     """
     prior_variance = embedding.prior_variance
@@ -250,17 +253,18 @@ def simplex(embedding: Embedding, points: ArrayLike) -> PrefixWeights:
 
 
 def final(rule: Rule, embedding: Embedding, points: ArrayLike) -> Array:
-    """Weights of all points by a rule, where those of their prefixes are not asked for.
+    """Weights of all points by a rule, without those of their prefixes.
 
-    The last row of the rule's matrix. Where it ends early, points are taken one by one, always the
-    one of the largest pivot over k(x, x), down to 1e-12. The others are spent and have weight zero,
-    and the rule gives the weights of those that were taken. Taken in the order of the points, the
-    first of a crowd would get weights that are larger by orders of magnitude.
+    This is the last row of the rule's matrix. If the matrix ends early, the points are taken one by
+    one, always the point with the largest pivot relative to k(x, x), down to 1e-12. The rule gives
+    the weights of the points taken. The other points are redundant and have weight zero. If the
+    points were taken in their own order instead, the first points of a dense group would get
+    weights that are larger by orders of magnitude.
 
     Parameters
     ----------
     rule : callable
-        Of this module, or (embedding, points) -> PrefixWeights.
+        A function of this module, or any (embedding, points) -> PrefixWeights.
     embedding : Embedding
     points : array_like, shape (n, d)
 
@@ -270,7 +274,7 @@ def final(rule: Rule, embedding: Embedding, points: ArrayLike) -> Array:
 
     Notes
     -----
-    The cost of the rule, twice where it ends early, and O(n^3) time for finding spent points.
+    The cost of the rule, twice if it ends early, and O(n^3) time to find redundant points.
     """
     points = points_of(embedding, points)
     found = rule(embedding, points)
@@ -308,7 +312,7 @@ def conditioning(embedding: Embedding, points: ArrayLike, weights: ArrayLike) ->
     points = points_of(embedding, points)
     n = len(points)
     if not n:
-        raise ValueError("there are no points")
+        raise ValueError("there are no points; give at least one")
     weights = checked_values(weights, n, "weights")
     distinct, gram = distinct_points(embedding.kernel, points)
     factor, rank = leading_cholesky(gram)
@@ -337,7 +341,7 @@ def first_occurrence(points: Array) -> Indices:
 
 
 def repeats(gram: Array, heights: Array, others: Array) -> Mask:
-    """Where one point leaves no more than rounding of the variance at another, shape (n, m).
+    """Where one point leaves only rounding of the variance at another, shape (n, m).
 
     1 - k(x, y)^2 / (k(x, x) k(y, y)) <= 1e-8, from k(x, y) (n, m), k(x, x) (n,) and k(y, y) (m,).
     """
@@ -345,15 +349,15 @@ def repeats(gram: Array, heights: Array, others: Array) -> Mask:
 
 
 def repeat_floor(heights: Array) -> Array:
-    """From k(x, x) (n,): points repeat each other from the product of their floors on."""
+    """From k(x, x) (n,): two points repeat each other if k(x, y) >= the product of their floors."""
     # By roots, as squares of small heights underflow.
     return (1 - REPEAT_TOLERANCE) ** 0.25 * np.sqrt(heights)
 
 
 def distinct_points(kernel: Kernel, points: Array) -> tuple[Indices, Array]:
-    """Indices of the points that repeat no earlier one of these, and their Gram matrix.
+    """Indices of the points that repeat no earlier point, and their Gram matrix.
 
-    A point where k(x, x) is zero is none of them: f is known to be zero there.
+    Points where k(x, x) is zero are left out: f is known to be zero there.
     """
     gram = kernel(points, points)
     heights = np.diag(gram)
@@ -368,7 +372,7 @@ def distinct_points(kernel: Kernel, points: Array) -> tuple[Indices, Array]:
 def leading_cholesky(gram: Array) -> tuple[Array, int]:
     """Cholesky factor of the largest leading block with pivots above tolerance, and its size.
 
-    Rounding in a pivot is about eps k(x, x), of its own point whatever the heights of others.
+    Rounding in a pivot is about eps k(x, x) of its own point, whatever k(x, x) is at others.
     """
     factor, info = lapack.dpotrf(gram, lower=True, clean=True)
     pivots = np.square(np.diag(factor)[: info - 1 if info else len(gram)])
@@ -378,7 +382,7 @@ def leading_cholesky(gram: Array) -> tuple[Array, int]:
 
 
 def not_spent(kernel: Kernel, points: Array) -> Indices:
-    """Indices of the points that are not spent, in their order: see :func:`final`.
+    """Indices of the points that are not redundant, in their order: see :func:`final`.
 
     Exact repeats are left out. A point where k(x, x) is zero is kept.
     """
@@ -407,7 +411,7 @@ def _rule(embedding: Embedding, points: ArrayLike, solve: Solve) -> PrefixWeight
     stop = ""
     if rank < len(distinct):
         n = int(distinct[rank])
-        stop = f"weights stop at n = {n}: pivot below {PIVOT_TOLERANCE:g} of the kernel's height"
+        stop = f"weights stop at n = {n}: {NOT_DISTINCT}"
     kept = distinct[:rank]
     block = solve(gram[:rank, :rank], factor, embedding.kernel_mean(points[kept]))
     block = np.concatenate([np.zeros((1, rank)), block])  # row m: of the first m that are kept
@@ -422,8 +426,9 @@ def _with_the_rest(
     """`summed`, the best weights of sum one, with the freedom that a point of k(x, x) = 0 gives.
 
     A weight there does not change the MMD. So from the first one on, the best weights of sum one
-    are those of `rule`, which have any sum, and the rest at that point. Only where they may not be
-    negative and have a sum above one already, there is no rest, and `summed` is the best.
+    are those of `rule`, which have any sum, and the rest at that point. If weights may not be
+    negative and those of `rule` already have a sum above one, nothing is left for that point, and
+    `summed` is the best.
     """
     zero = np.flatnonzero(embedding.kernel.diagonal(points_of(embedding, points)) == 0)
     if not len(zero) or zero[0] >= len(summed.matrix):

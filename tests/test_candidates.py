@@ -49,7 +49,7 @@ def test_what_cannot_be_sampled_says_so():
 
 
 def test_a_box_of_another_dimension():
-    with pytest.raises(ValueError, match="box has 2 coordinates, the target has dimension 1"):
+    with pytest.raises(ValueError, match="box has 2 coordinates; it must have 1, the dimension"):
         Candidates(source="box", box=[(0, 1)] * 2).draw(NORMAL, np.random.default_rng(0))
 
 
@@ -60,11 +60,14 @@ def test_a_box_of_another_dimension():
         ({"source": "targets"}, "source is 'targets'; it must be one of target, inflated, box"),
         ({"source": "inflated", "inflation": 0.0}, "inflation is 0.0"),
         ({"source": "inflated", "inflation": np.inf}, "inflation is inf"),
-        ({"source": "box"}, 'box goes with source "box"'),
-        ({"box": [(0, 1)]}, 'box goes with source "box"'),
-        ({"source": "box", "box": [0, 1]}, "box must hold a lower and an upper end"),
-        ({"source": "box", "box": [(0, np.inf)]}, "box must hold a lower and an upper end"),
-        ({"source": "box", "box": [(1, 1)]}, "lower end that is not below its upper end"),
+        ({"source": "box"}, 'box must be given if source is "box", and only then'),
+        ({"box": [(0, 1)]}, 'box must be given if source is "box", and only then'),
+        ({"source": "box", "box": [0, 1]}, "box must hold a finite lower and upper end"),
+        ({"source": "box", "box": [(0, np.inf)]}, "box must hold a finite lower and upper end"),
+        (
+            {"source": "box", "box": [(1, 1)]},
+            "box goes from 1 to 1 in coordinate 0; each lower end must",
+        ),
     ],
 )
 def test_bad_arguments(arguments, problem):

@@ -56,15 +56,15 @@ def with_row(row, values):
 @pytest.mark.parametrize(
     "points, error, said",
     [
-        (HERE[0], ValueError, "points have shape (2,); they must be (n, 2)"),
-        (HERE[:, :1], ValueError, "points have shape (3, 1); they must be (n, 2)"),
+        (HERE[0], ValueError, "points have shape (2,); they must have shape (n, 2)"),
+        (HERE[:, :1], ValueError, "points have shape (3, 1); they must have shape (n, 2)"),
         ([[0.0, 1.0], [2.0]], ValueError, "points must be an array of numbers with rows of equal"),
         (with_row(2, [1, np.nan]), ValueError, "NaN or infinity, first in row 2: [ 1. nan]"),
         (with_row(1, -np.inf), ValueError, "NaN or infinity, first in row 1: [-inf -inf]"),
-        (with_row(1, 1e60), ValueError, "in row 1, above 1e50; change the unit of length"),
-        (HERE + 1j, TypeError, "points hold complex128; they must be real numbers"),
-        ([["a", "b"]], TypeError, "they must be real numbers"),
-        (np.ma.masked_equal(HERE, HERE[1, 0]), ValueError, "have masked entries; leave them out"),
+        (with_row(1, 1e60), ValueError, "in row 1; all numbers must lie between -1e50 and 1e50"),
+        (HERE + 1j, TypeError, "points must hold real numbers, not complex128"),
+        ([["a", "b"]], TypeError, "points must hold real numbers, not <U1"),
+        (np.ma.masked_equal(HERE, HERE[1, 0]), ValueError, "must not have masked entries: remove"),
     ],
 )
 def test_points(call, points, error, said):
@@ -85,9 +85,9 @@ def test_points(call, points, error, said):
 @pytest.mark.parametrize(
     "weights, said",
     [
-        ([0.5, 0.5], "weights have shape (2,); 3 points need (3,)"),
-        ([[0.5], [0.5], [0.5]], "weights have shape (3, 1); 3 points need (3,)"),
-        ([0.5, np.nan, np.inf], "NaN or infinite at the points number [1, 2]"),
+        ([0.5, 0.5], "weights have shape (2,); 3 points need shape (3,)"),
+        ([[0.5], [0.5], [0.5]], "weights have shape (3, 1); 3 points need shape (3,)"),
+        ([0.5, np.nan, np.inf], "NaN or infinite at points [1, 2], counted from 0"),
     ],
 )
 def test_weights(call, weights, said):
@@ -96,7 +96,9 @@ def test_weights(call, weights, said):
 
 
 def test_weights_of_prefixes():
-    with pytest.raises(ValueError, match=r"weights have shape \(2, 2\); 3 points need \(m, 3\)"):
+    with pytest.raises(
+        ValueError, match=r"weights have shape \(2, 2\); 3 points need shape \(m, 3\)"
+    ):
         mmd2_of_prefixes(EMBEDDING, HERE, np.eye(2))
     with pytest.raises(ValueError, match="weights hold NaN or infinity, first in row 1"):
         mmd2_of_prefixes(EMBEDDING, HERE, [THIRDS, THIRDS * np.nan])
@@ -121,7 +123,7 @@ def test_draws_need_a_seed(target):
         return target.draw(NORMAL) if isinstance(target, Candidates) else target.sample(5)
 
     for call in (left_out, lambda: draw(5, None)):
-        with pytest.raises(TypeError, match="rng is None, and the result could not be made again"):
+        with pytest.raises(TypeError, match="rng is required so that the result can be reproduced"):
             call()
     np.testing.assert_array_equal(draw(5, 3), draw(np.int64(5), np.random.default_rng(3)))
 
@@ -147,12 +149,16 @@ def test_counts_and_numbers_of_every_type():
 @pytest.mark.parametrize(
     "rng, error, said",
     [
-        (None, TypeError, "rng is None, and the result could not be made again; give a seed such"),
+        (None, TypeError, "rng is required so that the result can be reproduced: pass a seed"),
         (-1, ValueError, "rng is -1; it must be at least 0"),
-        ("a", TypeError, "rng is 'a'; it must be a seed, which is a whole number from 0 on, or a"),
+        ("a", TypeError, "rng is 'a'; it must be a seed, that is, a whole number of at least 0"),
         (1.5, TypeError, "rng is 1.5; it must be a seed"),
         (True, TypeError, "rng is True; it must be a seed"),
-        (np.random.RandomState(0), TypeError, "rng is a RandomState, the old kind; give a seed"),
+        (
+            np.random.RandomState(0),
+            TypeError,
+            "rng is a RandomState, which is not supported: pass a",
+        ),
         (np.random, TypeError, "it must be a seed"),
     ],
 )
@@ -169,7 +175,9 @@ def test_seeds_and_generators():
 
 @pytest.mark.parametrize("values", [[0.0, 1e300], [-1e120, 1.0], [1e-300, 1e-200]])
 def test_values_of_f_whose_squares_float64_cannot_hold(values):
-    with pytest.raises(ValueError, match=r"largest value of f is .*; change the unit of f"):
+    with pytest.raises(
+        ValueError, match=r"largest value of f is .*; it must lie between 1e-100 and 1"
+    ):
         integral(EMBEDDING, HERE[:2], [0.5, 0.5], values)
     with pytest.raises(ValueError, match="change the unit of f"):
         fit_kernel(ExponentiatedQuadratic(1.0), HERE[:2], values)
@@ -191,15 +199,15 @@ def test_what_a_float_array_holds_is_not_copied():
 @pytest.mark.parametrize(
     "build, said",
     [
-        (lambda: ExponentiatedQuadratic(1e-60), "lengthscale is 1e-60, not from 1e-50 to 1e50"),
-        (lambda: Matern([1.0, 1e60]), "not from 1e-50 to 1e50; change the unit of length"),
-        (lambda: ExponentiatedQuadratic(covariance=np.eye(2) * 1e-120), "standard deviations not"),
-        (lambda: GaussianMixture([1], [[0]], [[[1e120]]]), "component 0 has standard deviations"),
-        (lambda: GaussianMixture([1], [[1e60]], [[[1.0]]]), "means hold .* in row 0, above 1e50"),
+        (lambda: ExponentiatedQuadratic(1e-60), "lengthscale is 1e-60; it must lie between 1e-50"),
+        (lambda: Matern([1.0, 1e60]), "lie between 1e-50 and 1e50: change the unit of length"),
+        (lambda: ExponentiatedQuadratic(covariance=np.eye(2) * 1e-120), "a standard deviation"),
+        (lambda: GaussianMixture([1], [[0]], [[[1e120]]]), "component 0 has a standard deviation"),
+        (lambda: GaussianMixture([1], [[1e60]], [[[1.0]]]), "means hold .* in row 0; all numbers"),
         (lambda: Uniform([0.0], [1e60]), "an end beyond 1e50"),
-        (lambda: Uniform([0.0], [1e-60]), "thinner than 1e-50"),
-        (lambda: Empirical([[1.0], [1e60]]), "points hold .* in row 1, above 1e50"),
-        (lambda: 1e-200 * Matern(1.0), "the factor is 1e-200; it must be from 1e-100 to 1e"),
+        (lambda: Uniform([0.0], [1e-60]), "a side shorter than 1e-50"),
+        (lambda: Empirical([[1.0], [1e60]]), "points hold .* in row 1; all numbers"),
+        (lambda: 1e-200 * Matern(1.0), "the factor is 1e-200; it must lie between 1e-100"),
         (lambda: Matern(1e-40, scale="density")([[0, 0, 0]], [[0, 0, 0]]), 'use scale="unit"'),
         (lambda: Matern(1e40, scale="density").diagonal([[0] * 8]), "has height 0, out of the"),
     ],

@@ -4,6 +4,7 @@ A block that runs only on a cluster or by hand has the comment `<!-- not run: re
 The tutorial's blocks, its commands as well, run as they stand in a copy of the project.
 """
 
+import json
 import os
 import re
 import shutil
@@ -11,14 +12,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from checkout import Checkout, jobs
 from synthetic_sweep import power_curves, sweep
 
 import bqlib
 import bqlib.access.accessor  # as opening real results does
-from bqlib import schema
+from bqlib import Candidates, ExponentiatedQuadratic, GaussianMixture, schema
 from bqlib.access import opening
+from bqlib.discrepancy import mmd2_of_prefixes
+from bqlib.rates import power_law
+from bqlib.studies.alternatives import alternatives
 
 ROOT = Path(__file__).parent.parent
 PAPER_RATES = {"iid": 0.5, "herding": 0.92, "sbq": 1.5}
@@ -105,3 +110,35 @@ def test_the_table_of_variables_is_that_of_the_schema():
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), target
+
+
+@pytest.fixture(scope="module")
+def paper():
+    """Target and kernel of the paper."""
+    numbers = json.loads((ROOT / "config" / "targets" / "chen2010_mixture.json").read_text())
+    target = GaussianMixture(*(numbers[key] for key in ("weights", "means", "covariances")))
+    return target, ExponentiatedQuadratic(0.5, scale="density")
+
+
+def test_the_table_of_rules_has_the_mmds_of_the_study(paper):
+    page = (ROOT / "docs" / "designs.md").read_text(encoding="utf-8")
+    row = re.compile(r"^\| `(\w+)` \|.* \| (0\.\d+) \| 0\.\d+ \|$", re.MULTILINE)
+    printed = {name: float(mmd) for name, mmd in row.findall(page)}
+    assert len(printed) == 11 and printed.pop("joint") == 0.00495  # of another study
+    printed["block_sbq_5"] = printed.pop("block_sbq")
+    printed["iid_bq"] = 0.038  # of the page on weights
+    found = [alternatives(*paper, Candidates(), 100, seed) for seed in range(5)]
+    means = np.exp(np.mean([np.log(study["mmd"][:, -1]) for study in found], axis=0))
+    means = dict(zip(found[0]["plan"].tolist(), means, strict=True))
+    assert {name: means[name] for name in printed} == pytest.approx(printed, rel=0.01)
+
+
+@pytest.mark.parametrize("name", ["iid", "herding", "sbq"])
+def test_residuals_of_a_curve_are_as_correlated_as_the_page_says(paper, name):
+    design = getattr(bqlib, name)(*paper, 400, rng=0, candidates=paper[0].sample(2000, rng=1))
+    matrix = design.rule(design.embedding, design.points).matrix
+    log_mmd = 0.5 * np.log(mmd2_of_prefixes(design.embedding, design.points, matrix)[19:])
+    n = np.arange(20, 401)
+    fit = power_law(n, np.exp(log_mmd)[None])
+    residual = log_mmd - fit["log_constant"][0] + fit["rate"][0] * np.log(n)
+    assert residual[1:] @ residual[:-1] > 0.9 * (residual @ residual)

@@ -525,15 +525,15 @@ def test_scalings_and_sums_may_be_factors_of_a_product():
 @pytest.mark.parametrize(
     "kernel, target, problem",
     [
-        (Matern(0.5), FULL, "component 0 is not diagonal; what works: diagonal .* Empirical"),
+        (Matern(0.5), FULL, "component 0 is not diagonal; use diagonal cov.* Empirical"),
         (Matern(0.5) + EQ, FULL, "component 0 is not diagonal"),
-        (FULL_EQ, SQUARE, "full covariance is no product over coordinates; give it one length"),
-        (FULL_EQ, BLOCKS, "full covariance is no product over coordinates"),
-        (RationalQuadratic(0.5, alpha=0.05), FULL, "alpha from 0.1 to 1e6"),
-        (RationalQuadratic(0.5, alpha=1e7), SQUARE, "alpha from 0.1 to 1e6"),
+        (FULL_EQ, SQUARE, "covariance= is not a product over coordinates.* use lengthscale="),
+        (FULL_EQ, BLOCKS, "covariance= is not a product over coordinates"),
+        (RationalQuadratic(0.5, alpha=0.05), FULL, "alpha between 0.1 and 1e6"),
+        (RationalQuadratic(0.5, alpha=1e7), SQUARE, "alpha between 0.1 and 1e6"),
         (RationalQuadratic(0.5, alpha=1.0, scale="density"), FULL, "alpha above 1"),
-        (Brownian(), Uniform([0.0], [2.0]), "the box is another; rescale the points, or use"),
-        (Stein(FULL), DIAGONAL, "make it from the very object it is used with"),
+        (Brownian(), Uniform([0.0], [2.0]), "the target is another box: rescale the points, or"),
+        (Stein(FULL), DIAGONAL, r"make it with Stein\(target\) from the same target"),
         (Matern([0.5] * 3), SQUARE, "for points of dimension 3, the target has dimension 2"),
         (EQ * MATERNS[0], SQUARE, r"they share \[0, 1\]; put each factor in OnCoordinates"),
         (FACTORS * OnCoordinates(Brownian(), [0]), SQUARE, r"they share \[0\]"),
@@ -571,7 +571,9 @@ def test_pairs_without_an_embedding_name_those_that_have_one(kernel, target, pro
 
 def test_points_of_another_shape_are_refused():
     embedding = embed(EQ, FULL)
-    with pytest.raises(ValueError, match=r"points have shape \(2,\); they must be \(n, 2\)"):
+    with pytest.raises(
+        ValueError, match=r"points have shape \(2,\); they must have shape \(n, 2\)"
+    ):
         embedding.kernel_mean([0.0, 1.0])
     with pytest.raises(ValueError, match=r"points have shape \(1, 3\)"):
         embedding.kernel_mean_gradient([[0.0, 1.0, 2.0]])
@@ -609,5 +611,5 @@ def test_a_kernel_on_the_unit_cube_of_ones_own_needs_an_embedding_of_its_own():
 
 @pytest.mark.parametrize("function", [bqlib.weights.bq, bqlib.weights.uniform])
 def test_what_is_no_embedding_is_refused(function):
-    with pytest.raises(TypeError, match=r"type Uniform; it must be a bqlib.Embedding, as embed\("):
+    with pytest.raises(TypeError, match=r"type Uniform; it must be a bqlib.Embedding: use emb"):
         function(Uniform([0], [1]), [[0.5]])

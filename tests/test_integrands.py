@@ -184,7 +184,11 @@ def test_equal_generators_give_equal_functions(family):
         ("rkhs_ball", {"functions": 0}, "functions is 0; it must be at least 1"),
         ("rough_bumps", {"terms": 0}, "terms is 0; it must be at least 1"),
         ("rkhs_ball", {"centre_variance": 0.0}, "centre_variance is 0; it must be finite"),
-        ("rough_bumps", {"narrowest": 3.0}, "narrowest is 3 and widest 2; they must be"),
+        (
+            "rough_bumps",
+            {"narrowest": 3.0},
+            "narrowest is 3 and widest 2; they must be pos.* narrowest <= widest",
+        ),
         ("rough_bumps", {"narrowest": 0.0}, "narrowest is 0 and"),
         ("rough_bumps", {"widest": np.inf}, "narrowest is 0.2 and widest inf"),
         ("genz_oscillatory", {"difficulty": -1.0}, "difficulty is -1; it must be"),

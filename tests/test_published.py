@@ -41,8 +41,8 @@ def test_within_model_curves_are_back_on_their_own_sample_sizes():
 
 
 def test_the_papers_settings_are_known_by_what_they_are():
-    assert published.is_the_papers("chen2010_mixture", KERNEL, 0.5)
-    assert published.is_the_papers("chen2010_mixture", {**KERNEL, "shape": None}, 0.5)
+    assert published.has_papers_settings("chen2010_mixture", KERNEL, 0.5)
+    assert published.has_papers_settings("chen2010_mixture", {**KERNEL, "shape": None}, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -56,4 +56,4 @@ def test_the_papers_settings_are_known_by_what_they_are():
     ],
 )
 def test_other_settings_are_not_the_papers(target, kernel, lengthscale):
-    assert not published.is_the_papers(target, kernel, lengthscale)
+    assert not published.has_papers_settings(target, kernel, lengthscale)

@@ -22,7 +22,7 @@ def test_log_spaced_sizes_are_distinct_enough_and_keep_the_ends(low, width):
 
 @pytest.mark.parametrize("low, high", [(0, 5), (5, 5), (9, 3)])
 def test_log_spaced_refuses_what_is_no_range(low, high):
-    with pytest.raises(ValueError, match=f"{low} to {high}"):
+    with pytest.raises(ValueError, match=f"{low} to {high}; it must satisfy 1 <= low < high"):
         rates.log_spaced(low, high)
 
 
@@ -50,6 +50,17 @@ def test_intervals_over_seeds_cover_and_those_from_one_curve_do_not(seeds):
     naive = np.sqrt(fit["rss"] / (len(SIZES) - 2) / (x @ x))
     reach = stats.t.ppf(0.975, len(SIZES) - 2) * naive
     assert np.mean(np.abs(fit["rate"] - 1.0) <= reach) < 0.7
+
+
+@pytest.mark.parametrize("seeds, plain, widened", [(5, None, 0.92), (10, 0.90, 0.95)])
+def test_intervals_of_normal_values_cover_as_often_as_the_page_says(seeds, plain, widened):
+    values = np.random.default_rng(3).standard_normal((1500, seeds))
+    intervals = np.array([rates.mean_interval(own)[1:] for own in values])
+    assert np.mean(intervals[:, 0] * intervals[:, 1] < 0) == pytest.approx(widened, abs=0.015)
+    if plain:
+        resamples = np.random.default_rng(4).integers(0, seeds, (4000, seeds))
+        ends = [np.quantile(own[resamples].mean(axis=1), [0.025, 0.975]) for own in values]
+        assert np.mean(np.prod(ends, axis=1) < 0) == pytest.approx(plain, abs=0.015)
 
 
 def test_an_interval_needs_five_seeds_and_repeats_itself():

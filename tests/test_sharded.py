@@ -197,7 +197,7 @@ def test_without_workers_there_is_an_error():
 
 @pytest.mark.parametrize(
     "candidates, n, words",
-    [(Candidates(10, fresh=True), 5, "fresh"), (Candidates(10), 11, "10 candidates")],
+    [(Candidates(10, fresh=True), 5, "use fresh=False"), (Candidates(10), 11, "10 candidates")],
 )
 def test_arguments_are_checked(candidates, n, words):
     with pytest.raises(ValueError, match=words):

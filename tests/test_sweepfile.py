@@ -87,7 +87,7 @@ def test_a_family_without_length_scale(sweep_folder):
         ("[normal]", "[cube.json]"),
     )
     assert problems_of(text) == [
-        "4: kernels.eq: brownian has no length-scale: sweep it at lengthscales: [1]"
+        "4: kernels.eq: brownian has no length-scale: write lengthscales: [1]"
     ]
     sweep = loaded(text.replace("[0.5, 1]", "[1]"))
     _, kernel = sweep.spec(sweep.cells()[0]).build()
@@ -101,13 +101,13 @@ def test_a_family_without_length_scale(sweep_folder):
     ("old", "new", "told"),
     [
         # names and near matches
-        ("name: tiny", "name: Tiny-1", ['1: name: "Tiny-1" is no label: use lower-case letters']),
-        ("name: tiny", f"name: {'a' * 65}", ["1: name: a label has at most 64 characters"]),
+        ("name: tiny", "name: Tiny-1", ['1: name: "Tiny-1" is not a valid label: start with a']),
+        ("name: tiny", f"name: {'a' * 65}", ["1: name: a label has at most 64 characters, this"]),
         ("[normal]", "[norml]", ['2: targets[0]: unknown target "norml"; did you mean "normal"?']),
         (
             "[normal]",
             "[x.json]",
-            ["2: targets[0]: there is no file x.json; by name there are: norm"],
+            ["2: targets[0]: there is no file x.json. Named targets: normal"],
         ),
         (
             "exponentiated_quadratic",
@@ -125,7 +125,7 @@ def test_a_family_without_length_scale(sweep_folder):
         (
             "eq:",
             "EQ:",
-            ['4: kernels.EQ: "EQ" is no label: use lower-case letters, digits and _, a'],
+            ['4: kernels.EQ: "EQ" is not a valid label: start with a letter, then'],
         ),
         (
             "sbq]",
@@ -205,11 +205,11 @@ def test_a_family_without_length_scale(sweep_folder):
         (
             "[0.5, 1]",
             "[1e200]",
-            ["4: kernels.eq: with target normal: lengthscale is 1e+200, not from"],
+            ["4: kernels.eq: with target normal: lengthscale is 1e+200; it must lie"],
         ),
         ("[0.5, 1]", "[1" + 400 * "0" + "]", ["5: lengthscales[0]: must be a number, not 1000000"]),
         ("n: 40", "n: 0", ["9: n: must be at least 1, not 0"]),
-        ("n: 40", "n: 101", ["9: n: must be at most the 100 candidates, not 101"]),
+        ("n: 40", "n: 101", ["9: n: must be at most 100, the number of candidates, not"]),
         ("n: 40", "n: 30", ["12: rate_windows[0]: must end at n = 30 or before, not at 40"]),
         (
             "[5, 40]",
@@ -232,18 +232,18 @@ def test_a_family_without_length_scale(sweep_folder):
         (
             "size: 100",
             "inflation: 3",
-            ['8: candidates.inflation: goes with source "inflated", and'],
+            ['8: candidates.inflation: is allowed only with source "infl'],
         ),
-        ("size: 100", "box: [[0, 1]]", ['8: candidates.box: box goes with source "box", and only']),
+        ("size: 100", "box: [[0, 1]]", ['8: candidates.box: box must be given if source is "box"']),
         (
             "size: 100",
             "source: box",
-            ['7: candidates: box goes with source "box", and only with i'],
+            ['7: candidates: box must be given if source is "box", and'],
         ),
         (
             "size: 100",
             "source: box\n  box: [[0, 1]]",
-            ["9: candidates.box: box has 1 coordinates, the target has dimension 2 (target "],
+            ["9: candidates.box: box has 1 coordinates; it must have 2, the dimension of "],
         ),
         (
             "size: 100",
@@ -270,7 +270,7 @@ def test_a_family_without_length_scale(sweep_folder):
         (
             "scale: density",
             "lengthscale: 2",
-            ['4: kernels.eq.lengthscale: give length-scales in the key "lengthscales"; a "shape"'],
+            ['4: kernels.eq.lengthscale: set length-scales with the key "lengthscales"; each'],
         ),
         # integrands
         (
@@ -305,24 +305,24 @@ def test_a_family_without_length_scale(sweep_folder):
         # empty and twice
         ("[normal]", "[]", ["2: targets: must not be empty"]),
         ("[iid, sbq]", "[]", ["6: algorithms: must not be empty"]),
-        ("[0.5, 1]", "[0.5, 1, 5e-1]", ["5: lengthscales[2]: 0.5 is in the list already"]),
+        ("[0.5, 1]", "[0.5, 1, 5e-1]", ["5: lengthscales[2]: 0.5 is already in the list"]),
         (
             "[normal]",
             "[normal, targets/normal.json]",
-            ['2: targets[1]: "normal" is in the list al'],
+            ['2: targets[1]: "normal" is already in the li'],
         ),
-        ("[iid, sbq]", "[sbq, sbq]", ['6: algorithms[1]: "sbq" is in the list already']),
+        ("[iid, sbq]", "[sbq, sbq]", ['6: algorithms[1]: "sbq" is already in the list']),
         (
             "[[5, 40]]",
             "[[5, 40], [5, 40]]",
-            ["12: rate_windows[1]: [5, 40] is in the list already"],
+            ["12: rate_windows[1]: [5, 40] is already in the list"],
         ),
-        ("seeds: 3", "seeds: 3\nn: 4", ["11: n: stands in line 9 already"]),
+        ("seeds: 3", "seeds: 3\nn: 4", ["11: n: is already set in line 9"]),
         # too large to plan
         (
             "seeds: 3",
             "seeds: 1000000000",
-            ["10: seeds: 4 cells with 1000000000 seeds are 2000000000 jobs, and a sweep has at mo"],
+            ["10: seeds: 4 cells with 1000000000 seeds are 2000000000 jobs, but a sweep can have"],
         ),
         (
             "size: 100\nn: 40",
@@ -342,17 +342,17 @@ def test_a_family_without_length_scale(sweep_folder):
         (
             "seeds: 3\nseeds_per_job: 2",
             "seeds: 1000000000\nseeds_per_job: 1000000000",
-            ["10: seeds: a job has at most 10000 seeds: set seeds_per_job"],
+            ["10: seeds: a job can have at most 10000 seeds: use a smaller seeds_per_job"],
         ),
         (
             "scale: density",
             "scale: unit, scale: unit",
-            ["4: kernels.eq.scale: stands in line 4 alr"],
+            ["4: kernels.eq.scale: is already set in line 4"],
         ),
         (
             "sbq]",
             "{name: sbq, design: iid, weights: bq}]",
-            ['6: algorithms[1]: "sbq" is the name of design sbq with weights bq; choose another'],
+            ['6: algorithms[1]: "sbq" is already the name of design sbq with weights bq: choose'],
         ),
     ],
 )
@@ -376,7 +376,7 @@ def test_all_problems_are_told_at_once_in_the_order_of_their_lines(sweep_folder)
         ("[[5, 40]]", "[[40, 5], 5]"),
     )
     assert problems_of(text) == [
-        "1: name: missing: give a label; results land in results/<name>",
+        "1: name: missing: give a label; the results go to results/<name>",
         f'1: nmae: unknown key "nmae"; did you mean "name"? {KEYS}',
         '2: targets[0]: unknown target "norml"; did you mean "normal"? Allowed: normal, '
         "normal_line, or the path of a .json file",
@@ -384,7 +384,7 @@ def test_all_problems_are_told_at_once_in_the_order_of_their_lines(sweep_folder)
         '4: kernels.eq.shap: unknown key "shap"; did you mean "shape"? Allowed: '
         "family, scale, shape",
         "5: lengthscales[1]: must be a finite positive number, not nan",
-        "5: lengthscales[2]: 0.5 is in the list already",
+        "5: lengthscales[2]: 0.5 is already in the list",
         f'6: algorithms[0]: unknown algorithm "idd"; did you mean "iid"? Allowed: '
         f"{', '.join(registry.ALGORITHMS)}, or {{name: ..., design: ..., weights: ...}}",
         f'8: candidates.size: {COUNT} the text "100"',
@@ -392,7 +392,7 @@ def test_all_problems_are_told_at_once_in_the_order_of_their_lines(sweep_folder)
         "10: candidates.inflation: must be a finite positive number, not 0.0",
         f"11: n: {COUNT} 40.0",
         "12: seeds: must be at least 1, not 0",
-        "13: seeds: stands in line 12 already",
+        "13: seeds: is already set in line 12",
         "15: rate_windows[0]: must be [first, last] with 1 <= first < last, not [40, 5]",
         "15: rate_windows[1]: must be a list, such as [first, second], not 5",
     ]
@@ -477,7 +477,7 @@ def taken(target, kernel, n, *, rng, candidates, model_fields: int = 1):
         ("normal", "{name: a, family: 'mine.py:Silent'}", "an error without a message"),
         ("normal", "{name: a, family: 'mine.py:Taken'}", 'can be called "model_config": rename'),
         ("sbq", "{name: a, design: 'mine.py:taken', weights: bq}", 'called "model_fields": rename'),
-        ("normal", '"\\ud800"', "holds \\ud800, half of a letter"),
+        ("normal", '"\\ud800"', "contains \\ud800, half of a character"),
     ],
 )
 def test_what_plugins_may_do_is_told(sweep_folder, old, new, told):
@@ -511,11 +511,11 @@ def test_a_pool_that_does_not_go_with_a_target(sweep_folder):
     ("content", "told"),
     [
         ('{"family":\n  gaussian}', " is not JSON: line 2, column 3: "),
-        ("[1]", " must hold one JSON object, not a list"),
+        ("[1]", " must be one JSON object, not a list"),
         ("", " is not JSON: line 1, column 1: "),
         (
             '{"family": "uniform", "family": "empirical"}',
-            ' cannot be read: key "family" stands twice',
+            ' cannot be read: key "family" is given twice',
         ),
         ("{}", ": family: missing. Allowed: empirical, gaussian_mixture, uniform"),
         ({"family": 3}, ": family: must be a text, not 3. Allowed: empirical, gaussian_mixture, u"),
@@ -525,12 +525,12 @@ def test_a_pool_that_does_not_go_with_a_target(sweep_folder):
         ({"weights": [0.9]}, ": weights sum to 0.9; they must sum to 1"),
         (
             {"weights": ["1"]},
-            ': weights: must hold numbers and nothing else; it holds the text "1"',
+            ': weights: must contain only numbers, not the text "1"',
         ),
-        ({"weights": [True]}, ": weights: must hold numbers and nothing else; it holds true"),
+        ({"weights": [True]}, ": weights: must contain only numbers, not true"),
         ({"weights": 1}, ": weights: must be a list of numbers, not 1"),
         ({"weights": []}, ": weights have shape (0,); "),
-        ({"weights": [10**400]}, ": weights: holds a number that is too large"),
+        ({"weights": [10**400]}, ": weights: contains a number that is too large"),
         ({"means": [[0, 0], [0]]}, ": means: its rows must have equal lengths"),
         ({"means": [[0, float("nan")]]}, ": means hold NaN or infinity"),
         (
@@ -552,8 +552,7 @@ def test_each_problem_of_a_target_file_is_told_with_the_files_name(sweep_folder,
 def test_all_problems_of_a_target_file_are_told(sweep_folder):
     (sweep_folder / "mine.json").write_text('{"family": "uniform", "lower": [0, "a"], "uper": [1]}')
     assert problems_of(edited(("[normal]", "[mine.json]"))) == [
-        "2: targets[0]: mine.json: lower: must hold numbers and nothing else; it holds "
-        'the text "a"',
+        '2: targets[0]: mine.json: lower: must contain only numbers, not the text "a"',
         '2: targets[0]: mine.json: uper: unknown key "uper"; did you mean "upper"? Allowed: '
         "family, lower, upper, name, about, source, licence",
         "2: targets[0]: mine.json: upper: missing, and it has no default",
@@ -563,7 +562,7 @@ def test_all_problems_of_a_target_file_are_told(sweep_folder):
 def test_a_target_file_with_a_name_that_is_no_label(sweep_folder):
     (sweep_folder / "My Target.json").write_text(json.dumps(NORMAL))
     (problem,) = problems_of(edited(("[normal]", '["My Target.json"]')))
-    assert problem.startswith('2: targets[0]: "My Target" is no label')
+    assert problem.startswith('2: targets[0]: "My Target" is not a valid label')
 
 
 def test_a_file_that_cannot_be_read_is_told_with_its_name_and_line(sweep_folder):
@@ -624,5 +623,5 @@ def test_whatever_stands_in_a_file_is_loaded_or_told(sweep_folder, data):
 
 def test_a_shelf_without_targets_is_named(tmp_path):
     (tmp_path / "sweep.yaml").write_text("name: x\ntargets: [chen2010_mixture]\n")
-    with pytest.raises(SweepError, match="targets has no targets: name another folder by --shelf"):
+    with pytest.raises(SweepError, match="targets has no targets: give another folder with"):
         load(tmp_path / "sweep.yaml")

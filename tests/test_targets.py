@@ -189,7 +189,7 @@ ONE = np.ones((1, 1, 1))
         ),
         (lambda: GaussianMixture([1.0], [[0, 0]], [[[1, 1], [0, 1]]]), "is not symmetric"),
         (lambda: Uniform([0.0], [1.0, 2.0]), r"lower has shape \(1,\) and upper \(2,\)"),
-        (lambda: Uniform(0.0, 1.0), "give one number for each coordinate"),
+        (lambda: Uniform(0.0, 1.0), "both must have one number for each coordinate"),
         (lambda: Uniform([0.0, 1.0], [1.0, 1.0]), "lower is 1 and upper 1 in coordinate 1"),
         (lambda: Uniform([0.0], [np.inf]), "NaN or infinite"),
         (lambda: Product([]), "at least one block"),
@@ -200,7 +200,7 @@ ONE = np.ones((1, 1, 1))
             lambda: Empirical([[np.nan]], [0.5]),
             r"weights sum to 0.5.*points hold NaN or infinity, first in row 0: \[nan\]",
         ),
-        (lambda: Unnormalised(1), "give the log density, the score or both"),
+        (lambda: Unnormalised(1), "needs log_density=, score= or both"),
         (lambda: Unnormalised(0, score=np.negative), "dim is 0"),
     ],
 )
@@ -214,5 +214,5 @@ def test_arguments_of_a_wrong_kind():
         Unnormalised(1.5, score=np.negative)
     with pytest.raises(TypeError, match="these are not: float"):
         Product([NORMAL, 1.0])
-    with pytest.raises(TypeError, match="score must be a function"):
+    with pytest.raises(TypeError, match="score is of type list; it must be a function"):
         Unnormalised(1, score=[1.0])

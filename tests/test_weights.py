@@ -278,6 +278,15 @@ def test_weights_follow_a_change_of_units(problem, shift, unit):
         )
 
 
+def test_bq_weights_can_have_a_sum_above_one():
+    # Two points: each weight is z / (1 + k(x, y)), on both sides of a target of width 0.1.
+    narrow = embed(ExponentiatedQuadratic(1.0), GaussianMixture([1.0], [[0.0]], [[[0.01]]]))
+    mean = np.exp(-0.5 * 0.8**2 / 1.01) / np.sqrt(1.01)
+    weights = bq(narrow, [[-0.8], [0.8]]).final(2)
+    np.testing.assert_allclose(weights, mean / (1 + np.exp(-0.5 * 1.6**2)), rtol=1e-12)
+    assert weights.sum() == pytest.approx(1.1343, abs=1e-4)
+
+
 def test_sum_to_one_where_the_kernel_mean_vanishes():
     # As for a Stein kernel: the least MMD with sum one is 1 / (1'K^{-1}1), and 0 is the best of
     # all weights.
@@ -428,7 +437,7 @@ def test_a_pivot_is_measured_by_the_height_of_its_own_point(kernel, target, poin
 
 def test_final_weights_of_fewer_points_are_refused():
     weights = bq(embed(ExponentiatedQuadratic(1.0), mixture(1)), [[0.0], [1.0]])
-    with pytest.raises(ValueError, match="n is 1; it must be 2 or more, as 2 points have weights"):
+    with pytest.raises(ValueError, match="n is 1; it must be at least 2, the number of points"):
         weights.final(1)
     assert weights.final(3).tolist() == [*weights.matrix[1], 0]
 

@@ -1,8 +1,8 @@
-"""What one does with a dataset of curves, as ``dataset.bq``.
+"""Methods of a dataset of curves, as ``dataset.bq``.
 
-:func:`bqlib.open_results` loads this module. For datasets that were opened by other means,
-``import bqlib.access.accessor`` does. Each method is a function of bqlib that takes the dataset
-first, and its docstring names that function.
+:func:`bqlib.open_results` loads this module. If a dataset was opened by other means, load it with
+``import bqlib.access.accessor``. Each method calls a function of bqlib with the dataset as its
+first argument, and its docstring names that function.
 """
 
 import xarray as xr
@@ -47,12 +47,12 @@ class Plot:
 
     def curves(self, quantity="mmd", rows=None, columns=None):
         """See :func:`bqlib.figures.curves.curves`."""
-        from bqlib.figures.curves import curves
+        from bqlib.figures.curves import curves  # loads matplotlib, 0.6 s
 
         return curves(self._dataset, quantity, rows, columns)
 
     def heatmap(self, kind="rate", **options):
         """See :func:`bqlib.figures.heatmap.heatmap`."""
-        from bqlib.figures.heatmap import heatmap
+        from bqlib.figures.heatmap import heatmap  # loads matplotlib, 0.6 s
 
         return heatmap(self._dataset, kind, **options)

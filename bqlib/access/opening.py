@@ -1,4 +1,4 @@
-"""Open results: one experiment, or several as one dataset."""
+"""Opening results: one experiment, or several as one dataset."""
 
 import os
 from pathlib import Path
@@ -15,29 +15,29 @@ def open_results(paths):
     ----------
     paths : path-like, or sequence of path-like
         An experiment's folder of results, or the ``curves.zarr`` in it. Several are joined on the
-        grid of all their labels, see :func:`bqlib.results.merge.merge`: what none of them has is
-        NaN, with status 0.
+        grid of all their labels, see :func:`bqlib.results.merge.merge`. Trials missing from all of
+        them are NaN, with status 0.
 
     Returns
     -------
     xarray.Dataset
         Loaded lazily. Dimensions are target, kernel, lengthscale, algorithm, seed and n, and dim
-        for points; with integrands also integrand and quantile. Each variable says what it holds
-        in its ``long_name``. Its ``.bq`` has rates, comparisons and figures, see
+        for points; with integrands also integrand and quantile. The ``long_name`` of each variable
+        describes it. ``dataset.bq`` has rates, comparisons and figures, see
         :class:`bqlib.access.accessor.Results`.
 
     Raises
     ------
     FileNotFoundError
-        If there are no curves at a path, or files of them are missing.
+        If there are no curves at a path, or they lack files.
     SchemaError
         If results were written by another schema version, or depart from the schema.
     bqlib.results.merge.MergeError
-        If experiments contradict each other; all conflicts are named.
+        If experiments contradict each other; the message lists every conflict.
 
     Notes
     -----
-    Reads labels and attributes, and no curve unless two experiments have the same trials.
+    Reads labels and attributes. It reads curves only if two experiments have the same trials.
     """
     paths = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     stores, problems = [], []
@@ -47,7 +47,7 @@ def open_results(paths):
         except FileNotFoundError as error:
             problems.append(str(error))
     if problems or not paths:
-        raise FileNotFoundError("\n".join(problems) or "no path is given")
+        raise FileNotFoundError("\n".join(problems) or "give at least one path")
     datasets = [open_curves(store) for store in stores]
     if len(datasets) == 1:
         return datasets[0]

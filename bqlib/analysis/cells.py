@@ -1,4 +1,4 @@
-"""The cells of a dataset of curves, and what belongs to them."""
+"""The cells of a dataset of curves, their embeddings and integrands, as its sweep defines them."""
 
 import json
 from itertools import product
@@ -10,20 +10,21 @@ from bqlib.sweep.build import build_kernel, build_target
 
 
 def cells(dataset):
+    """Labels of target, kernel and length-scale of each cell, for ``dataset.sel``."""
     dims = SWEEP_DIMS[:3]
     for labels in product(*(dataset[dim].values.tolist() for dim in dims)):
         yield dict(zip(dims, labels, strict=True))
 
 
 def integrands_of(dataset, *, within):
-    """Labels of the integrands of a sweep that lie in the kernel's space, or of all others."""
+    """Labels of the integrands that lie within the kernel's space, or of all others."""
     contents = json.loads(dataset.attrs["config"])["integrands"]
     labels = dataset["integrand"].values.tolist() if contents else []
     return of_model({label: contents[label] for label in labels}, within=within)
 
 
 def embedding_of(dataset, cell):
-    """Embedding of the pair of a cell, by its labels as :func:`papers_cell` gives them."""
+    """Embedding of the target and kernel of a cell, which is as :func:`cells` gives it."""
     config = json.loads(dataset.attrs["config"])
     target = build_target(config["targets"][cell["target"]])
     return embed(
@@ -32,5 +33,5 @@ def embedding_of(dataset, cell):
 
 
 def attrs(long_name, units="1"):
-    """Attributes of a variable."""
+    """Attributes that describe a variable."""
     return {"long_name": long_name, "units": units}

@@ -1,10 +1,10 @@
-"""How algorithms compare: n for an error, n of one algorithm for n of another."""
+"""Comparisons of algorithms: points for an error, and points of one for n points of another."""
 
 import numpy as np
 import xarray as xr
 
-from bqlib import rates as numerics
 from bqlib.analysis.cells import attrs
+from bqlib.rates import first_n_within, median_interval
 from bqlib.schema import OK, on_all_dims
 
 
@@ -18,22 +18,23 @@ def crossover(dataset, one, other, quantity="mmd"):
     one, other : str
         Algorithms.
     quantity : str
-        A variable that falls with n, such as ``"mmd"`` or ``"error"``.
+        A variable that falls with n, for example ``"mmd"`` or ``"error"``.
 
     Returns
     -------
     xarray.Dataset
-        ``per_seed`` over the sweep without its algorithm, `seed` and `n`: the first number of
-        points at which `one` is at or below the value that `other` has at n, in the same seed.
-        It is infinite where `one` does not get there, and NaN where a trial has failed, is missing
-        or ends before n. ``points_needed`` is its median over seeds, ``points_needed_low`` and
-        ``points_needed_high`` the ends of the 95 % interval of :func:`bqlib.rates.median_interval`;
-        ``reached`` is the share of seeds in which `one` gets there.
+        Over the sweep without its algorithm, and `n`. ``per_seed``, over `seed` too, is the first
+        number of points at which `one` is at or below the value that `other` has at n, in the same
+        seed. It is infinite if `one` does not get there, and NaN if a trial failed, is missing or
+        ends before n. ``points_needed`` is its median over seeds, ``points_needed_low`` and
+        ``points_needed_high`` are the ends of the 95 % interval of
+        :func:`bqlib.rates.median_interval`, and ``reached`` is the share of seeds in which `one`
+        gets there.
 
     Raises
     ------
     ValueError
-        If the dataset has no such algorithm or variable.
+        If the dataset lacks an algorithm or the variable.
 
     Notes
     -----
@@ -43,7 +44,7 @@ def crossover(dataset, one, other, quantity="mmd"):
     absent = [a for a in (one, other) if a not in dataset["algorithm"].values]
     if absent:
         raise ValueError(
-            f"no algorithm {', '.join(absent)}; there are "
+            f"the dataset has no algorithm {', '.join(absent)}; its algorithms are "
             f"{', '.join(dataset['algorithm'].values.tolist())}"
         )
     ours, theirs = (dataset.sel(algorithm=name, drop=True) for name in (one, other))
@@ -51,7 +52,7 @@ def crossover(dataset, one, other, quantity="mmd"):
     levels = theirs[quantity].where(theirs["status"] == OK).rename(n="level")
     needed = _first_n(ours[quantity], levels).rename(level="n").where(both)
     median, low, high = xr.apply_ufunc(
-        lambda values: numerics.median_interval(np.moveaxis(values, -1, 0)),
+        lambda values: median_interval(np.moveaxis(values, -1, 0)),
         needed,
         input_core_dims=[["seed"]],
         output_core_dims=[[], [], []],
@@ -86,8 +87,8 @@ def points_needed(dataset, error, quantity="mmd"):
     Returns
     -------
     xarray.DataArray
-        Over the sweep and `seed`: infinite where the trial does not get there, and NaN where it
-        has failed or is missing.
+        Over the sweep and `seed`: infinite if the trial does not get there, and NaN if it failed
+        or is missing.
 
     Raises
     ------
@@ -96,7 +97,7 @@ def points_needed(dataset, error, quantity="mmd"):
     """
     dataset = on_all_dims(dataset, (quantity, "status"))
     if not error > 0:
-        raise ValueError(f"error is {error}; it must be above zero")
+        raise ValueError(f"error is {error}; it must be above 0")
     level = xr.DataArray([float(error)], dims="level")
     needed = _first_n(dataset[quantity], level).isel(level=0).where(dataset["status"] == OK)
     return needed.rename("points_needed").assign_attrs(attrs(f"points for {quantity} <= {error:g}"))
@@ -104,7 +105,7 @@ def points_needed(dataset, error, quantity="mmd"):
 
 def _first_n(curves, levels):
     return xr.apply_ufunc(
-        numerics.first_n_within,
+        first_n_within,
         curves,
         levels,
         input_core_dims=[["n"], ["level"]],

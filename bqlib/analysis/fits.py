@@ -6,9 +6,20 @@ from itertools import product
 import numpy as np
 import xarray as xr
 
-from bqlib import rates as numerics
 from bqlib.analysis.cells import attrs
 from bqlib.checks import checked_number
+from bqlib.rates import (
+    FEWEST_SEEDS,
+    FEWEST_SIZES,
+    MODELS,
+    holm,
+    local_slopes,
+    log_spaced,
+    mean_interval,
+    p_greater,
+    verdict,
+    wins,
+)
 from bqlib.schema import COORDINATES, FAILED, MISSING, OK, SWEEP_DIMS, on_all_dims
 
 LEVEL = 0.05  # of the test for faster than 1/n
@@ -36,23 +47,23 @@ def fit_rates(dataset, windows=None):
           fits best by AICc. ``verdict`` is the model that wins in 95 % of the seeds, or
           "undecided". ``exponent`` and ``floor`` belong to one model each.
         - `octave`: the last two doublings of n in the window. ``local_slope`` is
-          log2(e_n / e_2n), ``faster_p`` its Holm-adjusted one-sided p-value against 1, and
-          ``faster`` is "yes" where both are at most 0.05, "not shown" where they are not, and
+          log2(e_n / e_2n), and ``faster_p`` its Holm-adjusted one-sided p-value against 1.
+          ``faster`` is "yes" if it is at most 0.05 in both octaves, "not shown" if it is not, and
           "untested" for fewer than 5 seeds or a window shorter than two octaves.
 
-        Intervals are 95 %, by a bootstrap over seeds. Where something is NaN or seeds are left
-        out, ``reason`` says why.
+        Intervals are 95 %, by a bootstrap over seeds. If values are NaN or seeds are excluded,
+        ``reason`` says why.
 
     Raises
     ------
     ValueError
-        If a window is not a rising pair of integers.
+        If a window is not a pair of integers 1 <= first < last.
 
     Notes
     -----
-    A window that the curve of some seed does not fill gets no fit: the seeds that do fill it are
-    not a fair sample. Seeds that are missing or failed are left out, and said. A window of n
-    speaks of that window only; no finite one proves a rate.
+    If the curve of one seed ends inside a window, the window has no fit: the other seeds are not
+    a fair sample. Missing and failed seeds are excluded, and ``reason`` counts them. The numbers
+    hold only for their window; no finite window proves a rate.
     """
     windows = _checked(json.loads(dataset.attrs["config"])["rate_windows"], windows)
     dataset = on_all_dims(dataset, ("mmd", "status"))
@@ -61,19 +72,19 @@ def fit_rates(dataset, windows=None):
     result = _empty(dataset, windows)
     for cell in np.ndindex(mmd.shape[:4]):
         for w, (first, last) in enumerate(windows):
-            place = dict(zip((*SWEEP_DIMS, "window"), (*cell, w), strict=True))
+            index = dict(zip((*SWEEP_DIMS, "window"), (*cell, w), strict=True))
             curves = mmd[cell][status[cell] == OK]
             reasons, fits = _say(curves, status[cell], first, last)
-            result["reason"][place] = "; ".join(reasons)
+            result["reason"][index] = "; ".join(reasons)
             if fits:
-                result["n_seeds"][place] = len(curves)
+                result["n_seeds"][index] = len(curves)
                 for name, value in _fit(curves, first, last).items():
-                    result[name][place] = value
+                    result[name][index] = value
     return result
 
 
 def rate_rows(found):
-    """The rates of :func:`rates` as rows of text, one for each cell and window that has a fit."""
+    """The rates of :func:`fit_rates` as rows of text, one for each cell and window with a fit."""
     rows = []
     for labels in product(*(found[dim].values.tolist() for dim in (*SWEEP_DIMS, "window"))):
         labels = dict(zip((*SWEEP_DIMS, "window"), labels, strict=True))
@@ -96,7 +107,7 @@ def rate_rows(found):
 
 
 def worded(fit, name, digits=3):
-    """A number of :func:`rates` with the ends of its interval, such as "0.918 [0.917, 0.920]"."""
+    """A number of a fit and the ends of its interval, for example "0.918 [0.917, 0.920]"."""
     mean, low, high = (float(fit[f"{name}{end}"]) for end in ("", "_low", "_high"))
     if np.isnan(low):
         return f"{mean:.{digits}f}"
@@ -105,49 +116,47 @@ def worded(fit, name, digits=3):
 
 def _fit(curves, first, last):
     """All numbers of one cell and window, from the curves (S, N) of its seeds."""
-    sizes = numerics.log_spaced(first, last)
+    sizes = log_spaced(first, last)
     errors = curves[:, sizes - 1]
-    fits = {name: fit(sizes, errors) for name, fit in numerics.MODELS.items()}
-    shares = numerics.wins(fits, len(sizes))
-    enough = len(curves) >= numerics.FEWEST_SEEDS
+    fits = {name: fit(sizes, errors) for name, fit in MODELS.items()}
+    shares = wins(fits, len(sizes))
+    enough = len(curves) >= FEWEST_SEEDS
     result = {
         "wins": list(shares.values()),
-        "verdict": numerics.verdict(shares) if enough else "undecided",
+        "verdict": verdict(shares) if enough else "undecided",
         **_over_seeds("exponent", fits["stretched_exponential"]["exponent"]),
         **_over_seeds("floor", fits["power_law_with_floor"]["floor"]),
     }
-    intervals = [
-        numerics.mean_interval(f["rate"]) if "rate" in f else (np.nan,) * 3 for f in fits.values()
-    ]
+    intervals = [mean_interval(f["rate"]) if "rate" in f else (np.nan,) * 3 for f in fits.values()]
     result |= zip(("rate", "rate_low", "rate_high"), np.transpose(intervals), strict=True)
     starts = _octaves(first, last)
     if starts is None:
         return result | {"faster": "untested"}
     n = np.arange(1, curves.shape[1] + 1)
-    inside = np.where((first <= n) & (n <= last), curves, np.nan)  # elsewhere it may be zero
-    slopes = numerics.local_slopes(inside)[:, starts - 1].T
-    intervals = [numerics.mean_interval(s) for s in slopes]
+    inside = np.where((first <= n) & (n <= last), curves, np.nan)  # it can be zero elsewhere
+    slopes = local_slopes(inside)[:, starts - 1].T
+    intervals = [mean_interval(s) for s in slopes]
     names = ("local_slope", "local_slope_low", "local_slope_high")
     result |= zip(names, np.transpose(intervals), strict=True)
     if not enough:
         return result | {"faster": "untested"}
-    p = numerics.holm(np.array([numerics.p_greater(s, 1.0) for s in slopes]))
+    p = holm(np.array([p_greater(s, 1.0) for s in slopes]))
     return result | {"faster_p": p, "faster": "yes" if (p <= LEVEL).all() else "not shown"}
 
 
 def _over_seeds(name, values):
     labels = (name, f"{name}_low", f"{name}_high")
-    return dict(zip(labels, numerics.mean_interval(values), strict=True))
+    return dict(zip(labels, mean_interval(values), strict=True))
 
 
 def _octaves(first, last):
-    """Where the last two doublings of n in a window start, or None if it has not two."""
+    """The n at which the last two doublings of n in a window start, or None if it lacks two."""
     starts = np.array([last // 4, last // 2])
     return starts if starts[0] >= first else None
 
 
 def _say(curves, status, first, last):
-    """What there is to say of a window, and whether it can be fitted."""
+    """Remarks on the fit of a window, and whether it can be fitted."""
     total, ran = len(status), len(curves)
     counts = [(int((status == value).sum()), word) for value, word in _LEFT_OUT]
     reasons = [f"{count} of {total} seeds {word}" for count, word in counts if count]
@@ -155,18 +164,18 @@ def _say(curves, status, first, last):
         return reasons, False
     if last > curves.shape[1]:
         return [*reasons, f"the sweep ends at n = {curves.shape[1]}"], False
-    if last - first + 1 < numerics.FEWEST_SIZES:
-        return [*reasons, f"a fit needs at least {numerics.FEWEST_SIZES} values of n"], False
+    if last - first + 1 < FEWEST_SIZES:
+        return [*reasons, f"a fit needs at least {FEWEST_SIZES} values of n"], False
     short = int(np.isnan(curves[:, first - 1 : last]).any(axis=1).sum())
     if short:
         return [*reasons, f"{short} of {ran} curves end before n = {last}"], False
     window = curves[:, first - 1 : last]
     flat = int(((window <= 0) | np.isinf(window)).any(axis=1).sum())
-    if flat:  # a fit takes logarithms
+    if flat:  # they have no logarithms
         return [*reasons, f"{flat} of {ran} curves are zero or infinite at some n"], False
-    if ran < numerics.FEWEST_SEEDS:
+    if ran < FEWEST_SEEDS:
         reasons.append(
-            f"no interval and no verdict: they need {numerics.FEWEST_SEEDS} seeds, there are {ran}"
+            f"no interval and no verdict: they need {FEWEST_SEEDS} seeds, there are {ran}"
         )
     return reasons, True
 
@@ -182,7 +191,7 @@ def _checked(default, windows):
     if wrong:
         raise ValueError(
             f"these windows are not [first, last] with integers 1 <= first < last: "
-            f"{', '.join(wrong)}; give a list of windows, such as [(20, 200)]"
+            f"{', '.join(wrong)}; give a list of windows, for example [(20, 200)]"
         )
     return [(int(first), int(last)) for first, last in windows]
 
@@ -196,11 +205,11 @@ def _is_window(window):
 
 
 def _empty(dataset, windows):
-    """The dataset of results, with nothing in it yet."""
+    """The dataset of :func:`fit_rates`, without values."""
     labels = {
         **{name: dataset[name].values for name in SWEEP_DIMS},
         "window": np.array([f"{first}-{last}" for first, last in windows], dtype=object),
-        "model": np.array(list(numerics.MODELS), dtype=object),
+        "model": np.array(list(MODELS), dtype=object),
         "octave": np.array(OCTAVES, dtype=object),
     }
     about = {
@@ -215,7 +224,7 @@ def _empty(dataset, windows):
     coords["octave_start"] = (
         ("window", "octave"),
         np.array(octaves, dtype=np.int64).reshape(-1, len(OCTAVES)),
-        attrs("n at the start of the octave; 0 where the window has not two", "1"),
+        attrs("n at the start of the octave; 0 where the window has not two"),
     )
     data = {}
     for name, (dims, fill, long_name, units) in _VARIABLES.items():
@@ -235,7 +244,7 @@ def _with_interval(name, dims, long_name):
     }
 
 
-# Dimensions after the sweep's and the window, value where nothing is known, long name, units.
+# Dimensions after the sweep's and the window, value if nothing is known, long name, units.
 _VARIABLES = {
     **_with_interval("rate", ("model",), "rate a of a model with n^-a"),
     **_with_interval("exponent", (), "exponent b of the model C exp(-c n^b)"),

@@ -1,4 +1,4 @@
-"""Errors of single functions, computed from stored points."""
+"""Errors of single functions, recomputed from the stored points."""
 
 import json
 
@@ -12,22 +12,22 @@ from bqlib.sweep.build import build_integrand, build_rule
 
 
 def function_errors(dataset, functions=10, seed=0):
-    """Errors of single functions of the kernel's space, computed anew from the stored points.
+    """Errors of single functions of the kernel's space, recomputed from the stored points.
 
     Parameters
     ----------
     dataset : xarray.Dataset
         As :func:`bqlib.open_results` gives it, of a sweep with integrands of the kernel's space.
     functions : int
-        How many of the functions, from the first on.
+        How many of the functions; the first ones are taken.
     seed : int
 
     Returns
     -------
     xarray.Dataset
-        Over algorithm, function and n, of one cell: that of Huszar and Duvenaud (2012) where the
-        sweep has it, and the first otherwise. ``error`` is the absolute error of a function over
-        its norm, and ``mmd``, over algorithm and n, its bound.
+        Of one cell: that of Huszar and Duvenaud (2012) if the sweep has it, and else the first.
+        ``error``, over algorithm, function and n, is the absolute error of a function over its
+        norm. ``mmd``, over algorithm and n, is its bound.
 
     Notes
     -----
@@ -50,7 +50,7 @@ def function_errors(dataset, functions=10, seed=0):
             matrix = rules[algorithm](embedding, points).matrix
             every = drawn.errors(points[: len(matrix)], matrix) / drawn.norms
             errors[i, :, : len(matrix)] = every[:, :size].T
-    about = attrs("absolute error over the norm of the function", "1")
+    about = attrs("absolute error over the norm of the function")
     return xr.Dataset(
         {"error": (("algorithm", "function", "n"), errors, about), "mmd": runs["mmd"]},
         {"function": np.arange(size), "integrand": np.array(label, dtype=object)},

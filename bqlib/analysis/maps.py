@@ -1,11 +1,11 @@
-"""Maps of one number over the cells of a sweep, for heat maps."""
+"""Maps: one number for each cell of a sweep, for heat maps."""
 
 import numpy as np
 import xarray as xr
 
-from bqlib import rates as numerics
 from bqlib.analysis.cells import attrs
 from bqlib.analysis.comparison import points_needed
+from bqlib.rates import median_interval
 from bqlib.schema import FAILED, OK, long_name, on_all_dims
 
 NOT_REACHED, ENDS, NO_FIT = "not reached", "ends early", "no fit"
@@ -18,7 +18,7 @@ MODEL_WORDS = {
 
 
 def map_of_error(dataset, n, quantity="mmd"):
-    """The error at one n, median over seeds, as a map that heat maps are drawn from.
+    """The error at one n, median over seeds, as a map to draw heat maps from.
 
     Parameters
     ----------
@@ -30,13 +30,13 @@ def map_of_error(dataset, n, quantity="mmd"):
     Returns
     -------
     xarray.Dataset
-        Over the sweep: ``value``, and ``word``, what there is to say where it is NaN. A value
-        that has a word is not what it seems without it.
+        Over the sweep: ``value``, and ``word``, which says why the value is NaN. If a value has
+        a word too, it must not be read without it.
 
     Raises
     ------
     ValueError
-        If the curves have no such n.
+        If the curves lack this n.
     """
     dataset = on_all_dims(dataset, (quantity, "status"))
     if n not in dataset["n"].values:
@@ -66,13 +66,13 @@ def map_of_seconds(dataset, error, seconds, quantity="mmd"):
         As :func:`bqlib.open_results` gives it, or a selection of it.
     error : float
     seconds : xarray.DataArray
-        As :func:`trial_seconds` gives it.
+        As :func:`bqlib.analysis.seconds.trial_seconds` gives it.
     quantity : str
 
     Notes
     -----
-    It is the time of whole trials, up to the largest n: no more is known of a trial. Fewer points
-    take less.
+    It is the time of whole trials, up to the largest n, because timings have no other. Fewer
+    points take less time.
     """
     reached = np.isfinite(_median(points_needed(dataset, error, quantity)))
     status = on_all_dims(dataset, ("status",))["status"]
@@ -94,14 +94,14 @@ def map_of_rates(rates, window=None):
     rates : xarray.Dataset
         As :func:`bqlib.analysis.fits.fit_rates` gives it.
     window : str, optional
-        Such as "20-200"; the first by default.
+        For example "20-200"; the first by default.
 
     Returns
     -------
     xarray.Dataset
-        The value is a of n^-a, the mean over seeds: a rate where a power law fits best. Where
-        another model does ("exp", "floor") or none ("undecided"), it is no more than the mean
-        slope of the curve in the window, and the word says so.
+        The value is a of n^-a, the mean over seeds. It is a rate if a power law fits best. If
+        another model fits best ("exp", "floor"), or none ("undecided"), it is only the mean slope
+        of the curve in the window, and the word says so.
     """
     window = rates["window"].values[0] if window is None else window
     fit = rates.sel(window=window, model="power_law", drop=True)
@@ -126,14 +126,14 @@ def _why_no_fit(reason):
 
 def _median(values):
     return xr.apply_ufunc(
-        lambda v: numerics.median_interval(np.moveaxis(v, -1, 0))[0],
+        lambda v: median_interval(np.moveaxis(v, -1, 0))[0],
         values,
         input_core_dims=[["seed"]],
     )
 
 
 def _map(value, status, word, about):
-    """A map whose cells without a value have the status of their trials for a word, or `word`."""
+    """A map; the word of a cell without a value is the status of its trials, or `word`."""
     ran, failed = (status == OK).any("seed"), (status == FAILED).any("seed")
     words = xr.where(ran, word, xr.where(failed, "failed", "missing")).astype(object)
     return _described(value, words.where(value.isnull(), ""), about)

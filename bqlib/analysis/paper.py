@@ -6,12 +6,13 @@ import numpy as np
 import xarray as xr
 
 from bqlib import published
-from bqlib import rates as numerics
 from bqlib.analysis.cells import attrs, cells, embedding_of, integrands_of
+from bqlib.rates import first_n_within
 from bqlib.schema import OK
 from bqlib.weights import bq
 
-SBQ, HERDING = 8, 20  # points that the paper draws of each, and says to be equally good
+# Points that the paper draws of each algorithm, and says to be equally good.
+SBQ_POINTS, HERDING_POINTS = 8, 20
 
 
 def papers_cell(dataset):
@@ -20,12 +21,12 @@ def papers_cell(dataset):
     Returns
     -------
     dict or None
-        Labels for ``dataset.sel``; None where the sweep has no such cell.
+        Labels for ``dataset.sel``; None if the sweep lacks this cell.
     """
-    return next((cell for cell in cells(dataset) if is_the_papers(dataset, cell)), None)
+    return next((cell for cell in cells(dataset) if is_papers_cell(dataset, cell)), None)
 
 
-def is_the_papers(dataset, cell):
+def is_papers_cell(dataset, cell):
     """Whether a cell has the settings of the curves of Huszar and Duvenaud (2012).
 
     Parameters
@@ -33,22 +34,22 @@ def is_the_papers(dataset, cell):
     dataset : xarray.Dataset
         As :func:`bqlib.open_results` gives it.
     cell : dict
-        Its labels of at least target, kernel and length-scale.
+        Labels of at least its target, kernel and length-scale.
     """
     kernel = json.loads(dataset.attrs["config"])["kernels"][cell["kernel"]]
-    return published.is_the_papers(cell["target"], kernel, float(cell["lengthscale"]))
+    return published.has_papers_settings(cell["target"], kernel, float(cell["lengthscale"]))
 
 
 def matching_sizes(dataset, cell):
     """For each seed, the least n at which SBQ is as good as 20 points of herding; 0 for none."""
     mmd = dataset["mmd"].sel(cell).transpose("algorithm", "seed", "n")
     sbq, herding = (mmd.sel(algorithm=name).values for name in ("sbq", "herding"))
-    sizes = numerics.first_n_within(sbq, herding[:, [HERDING - 1]])[:, 0]
+    sizes = first_n_within(sbq, herding[:, [HERDING_POINTS - 1]])[:, 0]
     return np.where(np.isfinite(sizes), sizes, 0).astype(int)
 
 
 def bq_weights(dataset, cell, algorithm, n):
-    """BQ weights of the first n points of an algorithm in each seed that ran, shape (S, n)."""
+    """BQ weights of the first n points of an algorithm in each seed that has them, (S, n)."""
     embedding = embedding_of(dataset, cell)
     points = dataset["points"].sel(cell | {"algorithm": algorithm})
     points = points.transpose("seed", "n", "dim").values[:, :n]
@@ -71,25 +72,24 @@ def against_published(dataset):
     Returns
     -------
     xarray.Dataset
-        Over quantity and algorithm, NaN where nothing is published or the sweep has it not.
-        Compared are the geometric mean over seeds and the published curve, at every n of the
-        latter: ``rms_log_difference``, and ``ratio``, ours over theirs where it is farthest from
-        one, which is at ``ratio_n``. Errors within the model have the published n made larger by
-        29.
+        Over quantity and algorithm; NaN if nothing is published, or the sweep lacks it. It
+        compares our geometric mean over seeds with the published curve, at every n of the latter:
+        ``rms_log_difference``, and ``ratio``, ours over theirs at the n where it is farthest from
+        one, which is ``ratio_n``. For errors within the model, 29 is added to the published n.
 
     Raises
     ------
     ValueError
-        If no cell of the sweep has their settings.
+        If no cell of the sweep has the published settings.
     """
     cell = papers_cell(dataset)
     if cell is None:
         raise ValueError("no cell of this sweep has the settings of the published curves")
     within = integrands_of(dataset, within=True)
     about = {
-        "rms_log_difference": attrs("root mean square of log(ours / published)", "1"),
-        "ratio": attrs("ours / published where it is farthest from one", "1"),
-        "ratio_n": attrs("number of points where that is", "1"),
+        "rms_log_difference": attrs("root mean square of log(ours / published)"),
+        "ratio": attrs("ours / published where it is farthest from one"),
+        "ratio_n": attrs("number of points where that is"),
     }
     names = list(dataset["algorithm"].values)
     values = np.full((len(about), len(_COMPARED), len(names)), np.nan)

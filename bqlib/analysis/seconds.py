@@ -1,10 +1,11 @@
-"""Seconds of trials, from the timings of their run."""
+"""Seconds of trials, from the files of timings of their run."""
 
 from pathlib import Path
 
 import numpy as np
 import xarray as xr
 
+from bqlib.analysis.cells import attrs
 from bqlib.results.layout import Layout, cell_of
 from bqlib.results.timings import read_timing
 from bqlib.results.used import timings_used
@@ -19,13 +20,13 @@ def trial_seconds(dataset, results):
     dataset : xarray.Dataset
         As :func:`bqlib.open_results` gives it, or a selection of it.
     results : path-like, or sequence of path-like
-        The folders of results that it was opened from.
+        The folders of results that the dataset was opened from.
 
     Returns
     -------
     xarray.DataArray
-        Over the sweep and `seed`, NaN where no time is known. It is the time of a whole trial, up
-        to the largest n, on the machine that ran it.
+        Over the sweep and `seed`, NaN if no time is known. It is the time of a whole trial, up to
+        the largest n, on the machine that ran it.
 
     Raises
     ------
@@ -36,24 +37,23 @@ def trial_seconds(dataset, results):
     without = [str(folder) for folder in folders if not Layout(folder).timings.is_dir()]
     if without:
         raise FileNotFoundError(
-            f"no timings in {', '.join(without)}: name the folders results/<experiment>"
+            f"no timings in {', '.join(without)}: give the folders results/<experiment>"
         )
     sweep = on_all_dims(dataset, ("status",))
     values = {dim: sweep[dim].values.tolist() for dim in TRIAL_DIMS}
-    places = {
+    index = {
         dim: {f"{x:.12g}" if dim == "lengthscale" else x: i for i, x in enumerate(labels)}
         for dim, labels in values.items()
     }
     seconds = np.full([len(labels) for labels in values.values()], np.nan)
-    for folder in reversed(folders):  # the first has the last word
+    for folder in reversed(folders):  # the first folder counts if several have a time
         for piece in timings_used(folder):
-            cell = [places[dim].get(x) for dim, x in zip(SWEEP_DIMS, cell_of(piece), strict=True)]
+            cell = [index[dim].get(x) for dim, x in zip(SWEEP_DIMS, cell_of(piece), strict=True)]
             if None in cell:
                 continue
             for seed, value in read_timing(folder, piece)[0].items():
-                if seed in places["seed"]:
-                    seconds[(*cell, places["seed"][seed])] = value
-    about = {"long_name": "time of a trial", "units": "s"}
-    return xr.DataArray(
-        seconds, {dim: sweep[dim] for dim in TRIAL_DIMS}, TRIAL_DIMS, name="seconds", attrs=about
-    )
+                if seed in index["seed"]:
+                    seconds[(*cell, index["seed"][seed])] = value
+    coords = {dim: sweep[dim] for dim in TRIAL_DIMS}
+    about = attrs("time of a trial", "s")
+    return xr.DataArray(seconds, coords, TRIAL_DIMS, name="seconds", attrs=about)

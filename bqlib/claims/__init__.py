@@ -30,7 +30,7 @@ __all__ = [
 
 
 def evaluate(evidence):
-    """Judge everything.
+    """Judge all claims of the paper, and all our expectations.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def evaluate(evidence):
     Returns
     -------
     claims : list of Claim
-        "cannot be checked" where the results lack what it takes.
+        The verdict is "cannot be checked" if the results lack what is needed.
     expectations : list of Expectation
     """
     claims = []
@@ -62,7 +62,7 @@ def evaluate(evidence):
 
 
 def as_json(claims, expected, table):
-    """All as one JSON text; :func:`read` takes it back."""
+    """All records as one JSON text, which :func:`read` reads."""
     everything = {
         "verdicts": _counted(claims),
         "claims": [asdict(claim) for claim in claims],
@@ -88,7 +88,7 @@ def read(text):
 
 
 def as_text(claims, expected, width=100):
-    """Both as text for a terminal, at most `width` letters wide."""
+    """Claims and expectations as text for a terminal, at most `width` characters wide."""
     lines = []
     for claim in claims:
         lines.append(_row(claim.verdict.upper(), f"{claim.claim} ({claim.where})", 24, width))
@@ -97,14 +97,14 @@ def as_text(claims, expected, width=100):
         lines += [_row("", f"why: {claim.why}", 24, width), ""]
     counts = [f"{verdict}: {count}" for verdict, count in _counted(claims).items()]
     lines.append(_row("", f"{len(claims)} claims; {', '.join(counts)}", 0, width))
-    lines += ["", "What we expect to see:", ""]
+    lines += ["", "Reproduction checks:", ""]
     words = {True: "met", False: "NOT MET", None: "not tested"}
     lines += [_row(words[e.met], f"{e.expected}: {e.measured}", 12, width) for e in expected]
     return "\n".join(lines) + "\n"
 
 
 def _row(first, text, indent, width):
-    """`first`, and `text` in a column of its own from `indent` on."""
+    """`first`, and `text` in a column of its own that starts at `indent`."""
     return textwrap.fill(
         text, width, initial_indent=f"{first:{indent}}", subsequent_indent=" " * indent
     )

@@ -1,4 +1,4 @@
-"""What claims are judged on, and the records that come of it."""
+"""The evidence that claims are judged by, and the records of the judgements."""
 
 import json
 from collections.abc import Callable
@@ -21,19 +21,19 @@ VERDICTS = (HOLDS, CORRECTED, FAILS, UNKNOWN)
 
 
 class MissingError(LookupError):
-    """The results hold nothing to judge a claim by; the message says what would be needed."""
+    """The results lack what a claim is judged by; the message says what is needed."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim of the paper and what became of it.
+    """One claim of the paper, and our verdict.
 
     Attributes
     ----------
     name, claim, where : str
         A label, what the paper says, and where.
     measured : str
-        What we measured, with its interval where it has one.
+        What we measured, with its interval if it has one.
     verdict : str
         One of `VERDICTS`.
     why : str
@@ -56,7 +56,7 @@ class Expectation:
     ----------
     name, expected, measured : str
     met : bool or None
-        None where the results hold nothing to judge it by; `measured` then says what they lack.
+        None if the results lack what it is judged by; `measured` then says what is needed.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Expectation:
 
 @dataclass(frozen=True)
 class Check:
-    """How a claim or an expectation is judged: a function of the evidence, and what is in words."""
+    """A claim or an expectation in words, and the function of the evidence that judges it."""
 
     name: str
     text: str
@@ -76,12 +76,12 @@ class Check:
 
 
 def claim(where, text):
-    """Decorator: a function(evidence) -> (verdict, measured, why), as the check of a claim."""
+    """Decorator: a function(evidence) -> (verdict, measured, why) becomes the check of a claim."""
     return lambda judge: Check(judge.__name__, text, where, judge)
 
 
 def expectation(text):
-    """Decorator: a function(evidence) -> (met, measured), as the check of an expectation."""
+    """Decorator: a function(evidence) -> (met, measured) becomes the check of an expectation."""
     return lambda judge: Check(judge.__name__, text, "", judge)
 
 
@@ -92,7 +92,7 @@ def checks_of(names):
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """The results of a sweep.
+    """The results of a sweep, with questions that raise a MissingError if they lack the answer.
 
     Attributes
     ----------
@@ -139,9 +139,9 @@ class Evidence:
             raise MissingError(f"needs the paper's pool of 10000, n = 400 and {seeds} seeds")
 
     def need(self, n):
-        """Raise a MissingError where the curves end before n."""
+        """Raise a MissingError if the curves end before n."""
         if self.n < n:
-            raise MissingError(f"needs curves up to n = {n}, the sweep ends at {self.n}")
+            raise MissingError(f"needs curves up to n = {n}; the sweep ends at {self.n}")
 
     def curve(self, variable, algorithm, **labels):
         """A variable at the paper's settings, for the seeds that ran, shape (S, n)."""
@@ -155,7 +155,7 @@ class Evidence:
         return found.values[ran]
 
     def integrands(self, within):
-        """Labels of the test functions within the model, or out of it."""
+        """Labels of the test functions within the model, or of those out of model."""
         labels = integrands_of(self.curves, within=within)
         if not labels:
             raise MissingError(

@@ -1,10 +1,16 @@
-"""Claims on the figures, the rates, Table 1 and the discussion, by what was measured."""
+"""Claims on the figures, the rates, Table 1 and the discussion, judged by the results."""
 
 import numpy as np
 
-from bqlib import published, rates
+from bqlib import published
 from bqlib.analysis.fits import worded
-from bqlib.analysis.paper import HERDING, SBQ, against_published, bq_weights, matching_sizes
+from bqlib.analysis.paper import (
+    HERDING_POINTS,
+    SBQ_POINTS,
+    against_published,
+    bq_weights,
+    matching_sizes,
+)
 from bqlib.claims.evidence import (
     CORRECTED,
     FAILS,
@@ -15,21 +21,22 @@ from bqlib.claims.evidence import (
     interval,
 )
 from bqlib.claims.table import exponents
+from bqlib.rates import log_spaced, p_greater, power_law
 
-CHANCE = 0.001  # p-value below which a claim fails: with so many claims, 1 in 20 is no surprise
-PAPERS = ("iid", "herding", "herding_bq", "sbq")  # its algorithms, from the worst to the best
+CHANCE = 0.001  # p-value below which a claim fails; among so many claims, 1 in 20 is likely
+PAPERS = ("iid", "herding", "herding_bq", "sbq")  # the paper's, from the worst to the best
 
 
 @claim("Figure 1", "8 weighted points of SBQ have the MMD of 20 points of herding")
 def eight_are_worth_twenty(evidence):
     evidence.need_full_size()
     sizes = matching_sizes(evidence.curves, evidence.cell)
-    right = int((sizes == SBQ).sum())
+    right = int((sizes == SBQ_POINTS).sum())
     return (
         HOLDS if right == len(sizes) else FAILS,
-        f"SBQ first reaches the MMD of {HERDING} points of herding at n = {SBQ} in {right} of "
-        f"{len(sizes)} seeds",
-        "in every pool that was tried",
+        f"SBQ first reaches the MMD of {HERDING_POINTS} points of herding at n = {SBQ_POINTS} in "
+        f"{right} of {len(sizes)} seeds",
+        "it holds in every pool that we tried",
     )
 
 
@@ -43,9 +50,9 @@ def weights_sum_to(evidence):
     near = np.abs(sums["herding"] - 0.93).max() < 0.02 < np.abs(sums["sbq"] - 0.93).min()
     return (
         CORRECTED if near else FAILS,
-        f"{interval(sums['herding'])} on points of herding, {interval(sums['sbq'])} on points of "
-        "SBQ; the published bars sum to 0.940",
-        "true of herding's points with BQ weights, not of SBQ's",
+        f"the sum is {interval(sums['herding'])} on herding's points and {interval(sums['sbq'])} "
+        "on SBQ's points; the published bars sum to 0.940",
+        "it is true for herding's points with BQ weights, not for SBQ's points",
     )
 
 
@@ -57,8 +64,8 @@ def weights_are_spread(evidence):
     spread = np.abs(middle - 1).max() < 0.3 and negative.max() > 0
     return (
         HOLDS if spread else FAILS,
-        f"median {interval(middle, 2)} of 1/N, {negative.min()} to {negative.max()} of 100 below "
-        "zero, on points of herding",
+        f"on herding's points, the median is {interval(middle, 2)} times 1/N, and {negative.min()} "
+        f"to {negative.max()} of 100 weights are negative",
         "SBQ's own points have fewer negative weights, 0 to 2",
     )
 
@@ -69,8 +76,8 @@ def weights_shrink(evidence):
     evidence.need(100)
     at = np.array([1, 10, 100])
     rising = (np.diff(np.log(sums[:, at - 1])) > 0).all() and sums[:, :100].max() < 1
-    said = ", ".join(f"{interval(sums[:, n - 1])} (n = {n})" for n in at)
-    return HOLDS if rising else FAILS, said, "the prior mean of zero pulls the estimate towards it"
+    said = "sums " + ", ".join(f"{interval(sums[:, n - 1])} (n = {n})" for n in at)
+    return HOLDS if rising else FAILS, said, "the prior mean of zero pulls estimates towards zero"
 
 
 @claim("Figure 5", "SBQ dominates all other methods at every n")
@@ -86,10 +93,10 @@ def sbq_dominates(evidence):
     seed, n = np.unravel_index(np.nanargmax(ratios[name]), ratios[name].shape)
     return (
         HOLDS if worst <= 1 + 1e-9 else CORRECTED if worst < 1.05 else FAILS,
-        f"its MMD is at most {worst:.4f} of that of {name} (n = {n + 1}, seed {seed})",
-        "ties with herding under BQ weights for the first points"
+        f"its MMD is at most {worst:.4f} times that of {name} (n = {n + 1}, seed {seed})",
+        "it ties with herding under BQ weights at the first points"
         if worst <= 1 + 1e-9
-        else "but for ties within a few per cent at small n: greedy is not best at every n",
+        else "except ties within a few per cent at small n: greedy is not best at every n",
     )
 
 
@@ -100,8 +107,8 @@ def points_matter(evidence):
     said = ", ".join(f"{interval(ratio[:, n - 1], 2)} (n = {n})" for n in (10, 100, 400))
     return (
         HOLDS if ratio[:, 399].min() > 1.5 else FAILS,
-        f"MMD of herding's points over SBQ's, BQ weights on both: {said}",
-        "equal at first, and more and more apart",
+        f"MMD of herding's points divided by that of SBQ's points, both with BQ weights: {said}",
+        "the two are equal at first, and their ratio grows with n",
     )
 
 
@@ -113,13 +120,13 @@ def sbq_is_superior(evidence):
     ratio = (plans.sel(plan="sbq") / plans.sel(plan=best)).values
     joint = evidence.study("refinement")["mmd"].isel(n=-1)
     gain = (joint.sel(plan="sbq") / joint.sel(plan="joint")).values
-    beaten = "" if best == "sbq" else f", {interval(ratio, 2)} times the MMD of {best}"
+    beaten = "" if best == "sbq" else f", with {interval(ratio, 2)} times the MMD of {best}"
     return (
         CORRECTED if np.median(gain) > 1.05 else HOLDS,
-        f"at n = {int(plans['n'])} it is number {1 + int((logs < logs.sel(plan='sbq')).sum())} of "
-        f"{logs.sizes['plan']} rules{beaten}; and {interval(gain, 1)} times the MMD of points that "
-        "are moved jointly",
-        "best next point and best weights, not the best set of points",
+        f"at n = {int(plans['n'])} it has rank {1 + int((logs < logs.sel(plan='sbq')).sum())} of "
+        f"{logs.sizes['plan']} rules{beaten}; moving all its points jointly divides the MMD by "
+        f"{interval(gain, 1)}",
+        "it picks the best next point with the best weights, not the best set of points",
     )
 
 
@@ -130,7 +137,7 @@ def herding_is_one_over_n(evidence):
     return (
         HOLDS if low <= 1 <= high else CORRECTED if 0.85 < rate < 1 else FAILS,
         f"n^-a with a = {_power(fit)} for n in [20, 400]; faster than 1/n: {fit['faster'].item()}",
-        "near it, and significantly slower",
+        "the rate is near 1/N, but significantly slower",
     )
 
 
@@ -140,9 +147,9 @@ def sbq_is_faster(evidence):
     slopes = _slopes(fit)
     return (
         HOLDS if fit["faster"].item() == "yes" else FAILS,
-        f"log2(e_n / e_2n) is {slopes}; one-sided tests over {int(fit['n_seeds'])} seeds, Holm's "
-        f"p = {float(fit['faster_p'].max()):.0e}",
-        "over n in [20, 400]: no finite window proves a rate",
+        f"log2(e_n / e_2n) is {slopes}; one-sided tests over {int(fit['n_seeds'])} seeds, with "
+        f"p = {float(fit['faster_p'].max()):.0e} after Holm's adjustment",
+        "this is about n in [20, 400]; no finite window proves a rate",
     )
 
 
@@ -152,24 +159,22 @@ def form_of_the_rate(evidence):
     wins = float(fit["wins"].sel(model="stretched_exponential"))
     return (
         CORRECTED if fit["verdict"].item() == "stretched_exponential" else UNKNOWN,
-        f"log MMD = A - c n^b with b = {worded(fit, 'exponent')}, better than power laws in "
+        f"log MMD = A - c n^b with b = {worded(fit, 'exponent')} fits better than power laws in "
         f"{100 * wins:.0f} % of the seeds; 1/d = 1/2",
-        "known now: what the best designs for smooth kernels in d = 2 have, over this window",
+        "in this window it is the form that the best designs for smooth kernels have, b = 1/d",
     )
 
 
 @claim("Table 1", "Independent samples have the rate 1/sqrt(N)")
 def iid_rate(evidence):
     fit = evidence.rate("iid")
-    sizes = rates.log_spaced(20, 400)
-    above = rates.p_greater(
-        rates.power_law(sizes, evidence.curve("mmd", "iid")[:, sizes - 1])["rate"], 0.5
-    )
+    sizes = log_spaced(20, 400)
+    above = p_greater(power_law(sizes, evidence.curve("mmd", "iid")[:, sizes - 1])["rate"], 0.5)
     p = 2 * min(above, 1 - above)
     return (
         HOLDS if p > CHANCE else FAILS,
-        f"n^-a with a = {_power(fit)} for n in [20, 400]; p = {p:.2f} against 1/2",
-        "exactly, in the mean square: E MMD^2 = (k(x, x) - V0) / N",
+        f"n^-a with a = {_power(fit)} for n in [20, 400]; p = {p:.2f} for a = 1/2",
+        "it is exact in the mean square: E MMD^2 = (k(x, x) - V0) / N",
     )
 
 
@@ -180,13 +185,13 @@ def herding_rate_bounds(evidence):
     return (
         CORRECTED if low > 0.5 and high < 1 else FAILS,
         f"n^-a with a = {_power(fit)}",
-        "as measured; only 1/sqrt(N) is guaranteed, and 1/N in finite dimension alone",
+        "true as measured; only 1/sqrt(N) is guaranteed, and 1/N only in finite dimension",
     )
 
 
 @claim("Table 1", "MCMC costs O(N) and has a rate that varies")
 def mcmc(evidence):
-    return UNKNOWN, "-", "no Markov chain is run here, nor in the paper"
+    return UNKNOWN, "-", "neither the paper nor this sweep runs a Markov chain"
 
 
 @claim("Table 1", "N herding points cost O(N^2)")
@@ -210,8 +215,8 @@ def within_model(evidence):
         CORRECTED if (np.diff(means) < 0).all() else FAILS,
         "mean error at n = 370: "
         + ", ".join(f"{name} {np.exp(m):.1e}" for name, m in zip(PAPERS, means, strict=True))
-        + f"; published curves within {float(compared.max()):.2f} (RMS log) once shifted",
-        f"the published abscissa is {published.SHIFT} too small",
+        + f"; once shifted, the published curves are within {float(compared.max()):.2f} (RMS log)",
+        f"the published values of n are {published.SHIFT} too small",
     )
 
 
@@ -226,13 +231,13 @@ def error_is_bounded(evidence):
     functions = evidence.config["integrands"][label]["functions"]
     return (
         HOLDS if worst[name] <= 1 else FAILS,
-        f"at most {worst[name]:.2f} of it ({name}), over {functions} functions, "
-        f"{evidence.curves.sizes['seed']} seeds, {len(names)} algorithms and every n",
-        "by the inequality of Cauchy and Schwarz",
+        f"errors are at most {worst[name]:.2f} times the bound ({name}), over {functions} "
+        f"functions, {evidence.curves.sizes['seed']} seeds, {len(names)} algorithms and every n",
+        "it follows from the inequality of Cauchy and Schwarz",
     )
 
 
-@claim("Figure 7", "The dashed curve is that bound")
+@claim("Figure 7", "The dashed curve is the bound on the error, norm times MMD")
 def drawn_bound(evidence):
     label, *_ = evidence.integrands(within=True)
     n, drawn = published.curves("bound")["sbq"]
@@ -243,9 +248,9 @@ def drawn_bound(evidence):
     broken = (error > own**2).mean()
     return (
         FAILS if broken > 0 else HOLDS,
-        f"it is {ratio:.2f} times the square of the published MMD of SBQ; among the functions "
-        f"there is one above our MMD^2 at {100 * broken:.0f} % of n up to 100",
-        "it is MMD^2, which bounds nothing; the bound is MMD",
+        f"it is {ratio:.2f} times the square of the published MMD of SBQ; at "
+        f"{100 * broken:.0f} % of n up to 100, the error of a function exceeds our MMD^2",
+        "the curve is MMD^2, which is not a bound; the bound is MMD",
     )
 
 
@@ -265,8 +270,8 @@ def out_of_model(evidence):
     return (
         HOLDS if same else CORRECTED,
         f"at n = {evidence.n}, {'; '.join(said)}; sum of absolute weights of herding_bq {norm:.0f}",
-        "the order depends on how rough f is and on the size of the weights; how the paper draws "
-        "its functions is not said",
+        "the order depends on the roughness of f and on the size of the weights; the paper does "
+        "not say how it draws its functions",
     )
 
 
@@ -284,9 +289,9 @@ def local_optimiser(evidence):
     )
     return (
         FAILS if np.abs(change).max() > 0.25 else CORRECTED if joint.max() > 1.25 else HOLDS,
-        f"it divides the MMD by {interval(refined[:, most], 2)} at most, at n = {sizes[most]}; "
-        f"moving all points at once by {gains}",
-        "nearly true of each pick by itself; moving all points together is another matter",
+        f"it divides the MMD by at most {interval(refined[:, most], 2)}, at n = {sizes[most]}; "
+        f"moving all points jointly divides it by {gains}",
+        "nearly true for single picks, but moving all points jointly makes a large difference",
     )
 
 
@@ -304,9 +309,9 @@ def switching(evidence):
         said += f"; CPU seconds: {', '.join(f'{name} {t:.2f}' for name, t in took.items())}"
     return (
         HOLDS if pays else CORRECTED,
-        f"MMD at n = {int(mmd['n'])} over that of SBQ: {said}",
-        "to SBQ in blocks it pays; herding after a start by SBQ is no better than herding with BQ "
-        "weights from the start",
+        f"MMD at n = {int(mmd['n'])} divided by that of SBQ: {said}",
+        "switching to SBQ in blocks pays; herding after a start by SBQ is no better than herding "
+        "with BQ weights from the start",
     )
 
 
@@ -319,9 +324,10 @@ def width_matters(evidence):
     weights_only = {f: float(own.sel(select=1.0, weigh=f)) / right for f in (0.5, 2.0)}
     return (
         HOLDS if min(*ratio.values(), *weights_only.values()) > 1.2 else FAILS,
-        f"MMD over the best: {ratio[0.5]:.1f} with half the width, {ratio[2.0]:.1f} with twice; "
-        f"on the right points, weights alone {weights_only[0.5]:.1f} and {weights_only[2.0]:.1f}",
-        "in the choice of points as well as in the weights",
+        f"MMD divided by the best: {ratio[0.5]:.1f} with half the width, {ratio[2.0]:.1f} with "
+        f"twice; if only the weights have that width, {weights_only[0.5]:.1f} and "
+        f"{weights_only[2.0]:.1f}",
+        "the width matters for the choice of points and for the weights",
     )
 
 
@@ -335,10 +341,11 @@ def marginal_likelihood(evidence):
     right = float(mean["coverage"].sel(truth=1.0, recipe="fitted"))
     return (
         CORRECTED if gain > 1 > covered[1] + 0.1 else HOLDS,
-        f"50 values: error falls by {gain:.1f} where f is smoother than assumed; 95 % intervals "
-        f"hold {100 * covered[0]:.0f} % there, {100 * right:.0f} % at the right width and "
-        f"{100 * covered[1]:.0f} % where f is rougher",
-        "for smooth f; the intervals take the fit for certain, and points chosen anew depend on f",
+        f"with 50 values, the fit divides the error by {gain:.1f} if f is smoother than assumed; "
+        f"95 % intervals then cover {100 * covered[0]:.0f} %, at the right width "
+        f"{100 * right:.0f} %, and if f is rougher {100 * covered[1]:.0f} %",
+        "true for smooth f; the intervals ignore the uncertainty of the fit, and points chosen "
+        "with the fitted kernel depend on f",
     )
 
 
@@ -364,9 +371,10 @@ def _cost(evidence, pooled, fresh, power):
     pool = found["pool"].sel(plan=pooled).values
     return (
         CORRECTED if n[fresh].mean() < power + 0.3 else FAILS,
-        f"CPU time grows as N^{interval(n[fresh], 2)} with fresh candidates, N^"
-        f"{interval(n[pooled], 2)} and M^{interval(pool, 2)} with one pool of M",
-        f"one power of N less with one pool, O(M N{'' if power == 2 else '^2'}); fixed costs tell",
+        f"CPU time grows as N^{interval(n[fresh], 2)} with fresh candidates; with one pool of M it "
+        f"grows as N^{interval(n[pooled], 2)} and as M^{interval(pool, 2)}",
+        f"one pool saves one power of N, O(M N{'' if power == 2 else '^2'}); fixed costs lower the "
+        "exponents",
     )
 
 

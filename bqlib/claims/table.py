@@ -5,13 +5,13 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import xarray as xr
 
-from bqlib import rates
 from bqlib.claims.evidence import MissingError, interval
+from bqlib.rates import FEWEST_SIZES, power_law
 
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of an algorithm before anything is measured."""
+    """What is known about an algorithm before anything is measured."""
 
     weights: str
     cost: str
@@ -22,9 +22,11 @@ class Known:
 # Costs are those of N points from one pool of M candidates; guarantees are on the MMD.
 KNOWN = {
     "iid": Known("equal", "N", "N^-1/2, with its constant", "law of large numbers"),
-    "iid_bq": Known("BQ", "N^3", "no worse than its equal weights", "Bach 2017"),
-    "sobol": Known("equal", "N log N", "N^-1 (log N)^d for smooth maps", "Owen 1998"),
-    "sobol_bq": Known("BQ", "N^3", "no worse than its equal weights", "corollary"),
+    "iid_bq": Known("BQ", "N^3", "no worse than equal weights", "Bach 2017"),
+    "sobol": Known(
+        "equal", "N log N", "N^-1 (log N)^d for smooth maps", "Dick, Pillichshammer 2010"
+    ),
+    "sobol_bq": Known("BQ", "N^3", "no worse than equal weights", "corollary"),
     "herding": Known("equal", "M N", "N^-1/2; N^-1 in finite dimension", "Chen 2010, Bach 2012"),
     "herding_bq": Known("BQ", "M N + N^3", "no worse than herding", "corollary"),
     "frank_wolfe": Known("not negative, sum one", "M N", "N^-1/2", "Bach 2012"),
@@ -36,7 +38,7 @@ KNOWN = {
     "sbq": Known("BQ", "M N^2", "N^-1/2; by submodularity ratio", "DeVore, Temlyakov 1996"),
     "sbq_nonnegative": Known("not negative", "M N^2 + N^4", "none of its own", "-"),
     "block_sbq_5": Known("BQ", "M N^2 / 5 + M N", "N^-1/2", "Mallat, Zhang 1993"),
-    "joint": Known("BQ", "N^3 a step", "no worse than its start", "local optimum"),
+    "joint": Known("BQ", "N^3 per step", "no worse than its start", "local optimum"),
 }
 
 
@@ -50,11 +52,10 @@ def table_1(evidence):
     Returns
     -------
     list of dict
-        One for each algorithm, the same keys in each: what is known of it; `time_n` and `time_m`,
-        powers of N and M in its CPU time; `seconds` for the largest n, `megabytes` for half of it;
-        `rate`, the exponent of a power law on n from 20 on; and the MMD at two n.
-
-        No rows where a study did not run.
+        One for each algorithm, with the same keys: what is known about the algorithm; `time_n` and
+        `time_m`, powers of N and M in its CPU time; `seconds` for the largest n, and `megabytes`
+        for half the largest n; `rate`, the exponent of a power law for n of at least 20; and the
+        MMD at two n. The list is empty if one of the studies did not run.
     """
     try:
         studies = [evidence.study(name) for name in ("alternatives", "refinement", "cost")]
@@ -81,7 +82,7 @@ def table_1(evidence):
 
 
 def exponents(cost):
-    """How CPU time grows: the slope of log seconds over the upper half of log n, and of log M.
+    """Growth of CPU time: slopes of log seconds over the upper half of log n, and of log M.
 
     Parameters
     ----------
@@ -106,8 +107,8 @@ def exponents(cost):
 
 
 def _rate(curves):
-    """Exponent of a power law on [20, 400], where a curve has enough sizes there."""
+    """Exponent of a power law on [20, 400], or "-" if a curve has too few sizes there."""
     inside = curves.where(curves["n"] >= 20, drop=True).transpose("seed", "n")
-    if inside.sizes["n"] < rates.FEWEST_SIZES or bool(inside.isnull().any()):
+    if inside.sizes["n"] < FEWEST_SIZES or bool(inside.isnull().any()):
         return "-"
-    return interval(rates.power_law(inside["n"].values, inside.values)["rate"], 2)
+    return interval(power_law(inside["n"].values, inside.values)["rate"], 2)

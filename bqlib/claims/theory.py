@@ -1,4 +1,4 @@
-"""Claims on formulas and propositions, by direct numerical checks. Derivations: docs/errata.md."""
+"""Claims on formulas and propositions, checked numerically. Derivations: docs/errata.md."""
 
 import numpy as np
 
@@ -12,10 +12,11 @@ from bqlib.posterior import integral
 from bqlib.streams import stream
 from bqlib.weights import bq
 
-POOL = 10_000  # candidates of the runs made here
+POOL = 10_000  # candidates of the designs that are computed here
 
 
 def some_points(evidence, n, purpose):
+    """n draws from the target, and the random stream after them."""
     rng = stream(f"claims/{purpose}", 0)
     return evidence.embedding.target.sample(n, rng), rng
 
@@ -33,9 +34,9 @@ def variance_is_mmd2(evidence):
     same = abs(formula / spectral - 1) < 1e-10 and abs(ratio - 1) < 2 * half
     return (
         HOLDS if same else FAILS,
-        f"the two differ by {abs(formula / spectral - 1):.0e} of their size; simulated over "
-        f"formula {ratio:.4f} [{ratio - half:.4f}, {ratio + half:.4f}]",
-        "for any weights, not those of BQ alone",
+        f"relative difference of the two formulas {abs(formula / spectral - 1):.0e}; a simulation "
+        f"gives {ratio:.4f} [{ratio - half:.4f}, {ratio + half:.4f}] times their value",
+        "it holds for any weights, not only for those of BQ",
     )
 
 
@@ -51,8 +52,8 @@ def herding_minimises_variance(evidence):
         right += np.array_equal(pool[np.argmin(scores)], points[m])
     return (
         HOLDS if right == n else FAILS,
-        f"{right} of {n} picks are those that all {len(pool)} candidates tried give",
-        "with the rule as it is derived, which is not the printed one",
+        f"{right} of {n} picks are the best of {len(pool)} candidates, all of which were tried",
+        "it holds for the rule as derived, which differs from the printed one",
     )
 
 
@@ -66,8 +67,8 @@ def herding_rule_as_printed(evidence):
     own = mmd(embedding, right, equal)
     return (
         FAILS if printed > 2 * own else HOLDS,
-        f"MMD at n = {n}: {printed:.4f} by the printed rule, {own:.4f} by the derived one",
-        "the factor 2 belongs to neither or to both terms; the figures use the derived rule",
+        f"MMD at n = {n}: {printed:.4f} with the printed rule, {own:.4f} with the derived rule",
+        "the factor 2 belongs to both terms or to neither; the figures use the derived rule",
     )
 
 
@@ -81,7 +82,7 @@ def herding_variance_as_printed(evidence):
     same = abs(printed - cross - own) < 1e-12
     return (
         CORRECTED if same else FAILS,
-        f"100 points: {printed:.5f} as printed, {own:.5f} with -(2/N) sum z",
+        f"for 100 points: {printed:.5f} as printed, {own:.5f} with -(2/N) sum z",
         "the cross term lacks a factor 2",
     )
 
@@ -99,9 +100,10 @@ def bq_is_minimax(evidence):
     holds = largest < 1e-9 and abs(ratio - 1) < 1e-9 and min(others) >= best
     return (
         HOLDS if holds else FAILS,
-        f"a function of norm one is below {largest:.0e} at all 60 points and integrates to "
-        f"{ratio:.12f} MMD; 100 other weights are no better",
-        "no estimate can tell that function from minus itself",
+        f"a function of norm one is below {largest:.0e} at all 60 points, but its integral is the "
+        f"MMD (relative difference {abs(ratio - 1):.0e}); none of 100 other weightings has a "
+        "smaller MMD",
+        "no estimate from these points can distinguish that function from its negative",
     )
 
 
@@ -112,8 +114,9 @@ def bq_weights_are_no_worse(evidence):
     ratio = own[:seeds] / equal[:seeds]
     return (
         HOLDS if np.nanmax(ratio) <= 1 + 1e-9 else FAILS,
-        f"at most {np.nanmax(ratio):.3f} of it at any n in {seeds} seeds of herding",
-        "it speaks of the same points: of SBQ's and herding's points it says nothing",
+        f"on herding's points, BQ weights have at most {np.nanmax(ratio):.3f} times the MMD of "
+        f"equal weights, at any n and in {seeds} seeds",
+        "it is about weights on the same points; it does not compare SBQ's and herding's points",
     )
 
 
@@ -126,8 +129,9 @@ def sbq_minimises_the_reduction(evidence):
     rank = int((falls > falls[(pool == first).all(axis=1)]).sum()) + 1
     return (
         CORRECTED if rank == 1 else FAILS,
-        f"the fall of MMD^2 at its first pick is number {rank} from above of {len(pool)}",
-        "it maximises the reduction",
+        f"by the reduction of MMD^2, its first pick is number {rank} of {len(pool)} candidates, "
+        "the largest first",
+        "SBQ maximises the reduction",
     )
 
 
@@ -142,9 +146,9 @@ def variance_is_blind_to_values(evidence):
         fitted.append(integral(evidence.embedding, points, weights, values).std)
     return (
         HOLDS if fixed[0] == fixed[1] else FAILS,
-        f"two functions: {fixed[0]:.5f} and {fixed[1]:.5f}; with a fitted output scale "
-        f"{fitted[0]:.5f} and {fitted[1]:.5f}",
-        "while the kernel is fixed; it ends where kernel parameters are fitted to f",
+        f"standard deviations for two functions: {fixed[0]:.5f} and {fixed[1]:.5f}; with a fitted "
+        f"output scale: {fitted[0]:.5f} and {fitted[1]:.5f}",
+        "it holds for a fixed kernel, but not if kernel parameters are fitted to f",
     )
 
 
@@ -154,17 +158,20 @@ def approximate_submodularity(evidence):
     gram, mean = propositions.counterexample(coherence, n)
     alone, after = propositions.gain_alone_and_after(gram, mean)
     violated = after - alone > 4 * coherence
-    measured = f"a counterexample has {after - alone:.2f} where 4 r = {4 * coherence:.2f}"
+    measured = (
+        f"a counterexample violates submodularity by {after - alone:.2f}, but 4 r is "
+        f"{4 * coherence:.2f}"
+    )
     if "submodularity" in evidence.studies:
         study = evidence.study("submodularity")
         measured += (
-            f"; on pools of the mixture at most {float(study['violation'].max()):.3f} of V0, with "
-            f"r = {float(study['pool_coherence'].min()):.5f} of k(x, x)"
+            f"; pools of the mixture violate it by at most {float(study['violation'].max()):.3f} "
+            f"V0, with r = {float(study['pool_coherence'].min()):.5f} k(x, x)"
         )
     return (
         FAILS if violated else HOLDS,
         measured,
-        "neither is it invariant to the kernel's scale, and for dense pools r says nothing",
+        "it also changes with the scale of the kernel, and says nothing about dense pools",
     )
 
 
@@ -175,9 +182,9 @@ def greedy_is_near_optimal(evidence):
     promised = 1 - np.exp(-study["ratio"].values)
     return (
         CORRECTED if (reached >= promised).all() else FAILS,
-        f"V0 - MMD^2 is at least {reached.min():.4f} of the best of all sets, and at least "
-        f"{promised.min():.2f} by the submodularity ratio ({reached.shape[0]} pools)",
-        "by the submodularity ratio of Das and Kempe (2011), not by Proposition 2",
+        f"in {reached.shape[0]} pools, V0 - MMD^2 is at least {reached.min():.4f} times that of "
+        f"the best set; the submodularity ratio guarantees at least {promised.min():.2f}",
+        "it follows from the submodularity ratio of Das and Kempe (2011), not from Proposition 2",
     )
 
 
@@ -187,30 +194,30 @@ def eigenvalues_increase(evidence):
     far, near = propositions.eigenvalues_of_a_pair(kernel, np.array([1.0, 0.1]))
     return (
         FAILS if near[0] < far[0] and near[2] == far[2] else HOLDS,
-        f"two points at distance 1 and 0.1: smallest {far[0]:.3f} and {near[0]:.3f}, trace "
-        f"{far[2]:.3f} and {near[2]:.3f}",
-        "their sum is constant: the smallest decreases, and that of the inverse increases",
+        f"two points at distances 1 and 0.1: smallest eigenvalue {far[0]:.3f} and {near[0]:.3f}, "
+        f"trace {far[2]:.3f} and {near[2]:.3f}",
+        "their sum is constant: the smallest decreases, and the largest of the inverse increases",
     )
 
 
-@claim("Section on MMD", "Where MMD vanishes, integrals of all bounded measurable f converge")
+@claim("Section on MMD", "If MMD vanishes, integrals of all bounded measurable f converge")
 def converges_for_measurable(evidence):
     sums = evidence.curve("weight_sum", "sbq")[:, -1]
     norms = evidence.curve("weight_l1", "sbq")[:, -1]
     return (
         CORRECTED if sums.min() > 0.5 else HOLDS,
-        f"f = 1 at the points and 0 elsewhere has integral 0 and estimate {sums.mean():.4f}, from "
-        f"{evidence.n} points of SBQ; sum of absolute weights {norms.mean():.2f}",
-        "for bounded continuous f, as long as the sum of absolute weights stays bounded",
+        f"f = 1 at the points and 0 elsewhere has integral 0, but {evidence.n} points of SBQ "
+        f"estimate {sums.mean():.4f}; sum of absolute weights {norms.mean():.2f}",
+        "it holds for bounded continuous f if the sum of absolute weights stays bounded",
     )
 
 
 @claim("Section on MMD", "The Gaussian and Laplacian kernels are characteristic")
 def kernels_are_characteristic(evidence):
-    return HOLDS, "their spectral densities are positive everywhere", "by theory, not by numbers"
+    return HOLDS, "their spectral densities are positive everywhere", "a theorem, not measured"
 
 
-@claim("Published code", "A jitter of 1e-6 leaves the curve of SBQ as it is")
+@claim("Published code", "A jitter of 1e-6 does not change the curve of SBQ")
 def jitter_is_harmless(evidence):
     embedding, n = evidence.embedding, 400
     pool = embedding.target.sample(POOL, stream("candidates", 0))
@@ -223,9 +230,9 @@ def jitter_is_harmless(evidence):
     same = abs(reported - true - jitter * norm2) < 1e-6 * reported
     return (
         CORRECTED if same and more[0] > 0.1 else HOLDS,
-        f"with it in picks, weights and variance, the MMD at n = {n} is {more[0]:+.1f} % as "
-        f"reported and {more[1]:+.1f} % in truth",
-        "what is reported is MMD^2 + jitter |w|^2, an upper bound",
+        f"with jitter in picks, weights and variance, the reported MMD at n = {n} changes by "
+        f"{more[0]:+.1f} %, the true MMD by {more[1]:+.1f} %",
+        "the reported value is MMD^2 + jitter |w|^2, an upper bound",
     )
 
 
@@ -241,9 +248,9 @@ def pool_is_drawn_from_the_target(evidence):
     theirs = value[n == 400][0]
     return (
         HOLDS if abs(np.log(own / theirs)) < abs(np.log(boxed / theirs)) else FAILS,
-        f"MMD of SBQ at n = 400: published {theirs:.6f}, from p {own:.6f}, from the box of the "
-        f"published code {boxed:.6f}",
-        "the figures agree with the text, not with the code that was published",
+        f"MMD of SBQ at n = 400: published {theirs:.6f}; with candidates from p {own:.6f}, from "
+        f"the box of the published code {boxed:.6f}",
+        "the figures agree with the text, not with the published code",
     )
 
 

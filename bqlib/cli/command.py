@@ -1,107 +1,127 @@
-"""The command line's parser, its output and its exit codes."""
+"""What the commands share: the record of a command, how it fails, and how it prints.
+
+Slow modules are imported inside the functions that need them, so that ``bqlib --help`` takes 0.1 s.
+The comment beside each import gives its time, which ``python -X importtime`` prints.
+"""
 
 import json
 import sys
+from collections.abc import Callable
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-# Exit codes: BAD_NEWS where the answer is no, NO_ANSWER where there is none.
-BAD_NEWS, NO_ANSWER, INTERRUPTED, CLOSED_PIPE = 1, 2, 130, 141
-ABOUT = """\
-Helpers around sweeps: look at one before it runs, and at its results after. Sweeps themselves are
-run by Snakemake: snakemake --profile profiles/local --configfile config/quick.yaml"""
-EXIT_CODES = """\
-exit codes:
-  0  done, and all is well
-  1  bad news: a sweep with errors, damaged results, an expectation that is not met
-  2  no answer: a wrong command line, or a file that is not there or cannot be read or written"""
+from bqlib.results.layout import PIECES, RESULTS
+
+# Exit codes other than 0; main.EXIT_CODES explains them to users.
+PROBLEM, NO_ANSWER, INTERRUPTED, CLOSED_PIPE = 1, 2, 130, 141
 
 
-class BadNewsError(Exception):
-    """The answer is no; the message says why."""
+@dataclass(frozen=True)
+class Command:
+    """A command of ``bqlib``.
+
+    Attributes
+    ----------
+    name : str
+    run : callable
+        Takes what `arguments` name, prints the answer, and returns the exit code (None is 0).
+    summary : str
+        What the command does, for the list of commands.
+    about : str
+        What the command does, for its own help.
+    examples : tuple of str
+    arguments : tuple of (str, dict)
+        Each for ``argparse.ArgumentParser.add_argument``.
+    """
+
+    name: str
+    run: Callable
+    summary: str
+    about: str
+    examples: tuple[str, ...]
+    arguments: tuple[tuple[str, dict], ...]
 
 
-class NoAnswerError(Exception):
-    """What was asked for cannot be told; the message says why and what to do."""
-
-
-COMMANDS = {}
-SWEEP = ("sweep", {"help": "the YAML file"})
-SHELF = ("--shelf", {"help": "folder of named targets (default: targets/ beside the sweep)"})
-RESULTS = ("results", {"help": "the experiment's folder, such as results/quick"})
+SWEEP_FILE = ("sweep", {"help": "the sweep file (YAML)"})
+SHELF = ("--shelf", {"help": "folder of named targets (default: targets/ beside the sweep file)"})
+RESULTS_FOLDER = ("results", {"help": "the folder of results, such as results/quick"})
 AS_JSON = ("--json", {"action": "store_true", "dest": "as_json", "help": "print JSON"})
 
 
-def command(*arguments):
-    """Decorator: makes ``_a_name`` the command ``a-name``, with its docstring as the help."""
+class ProblemError(Exception):
+    """The command found a problem; the message names it."""
 
-    def register(function):
-        COMMANDS[function.__name__.strip("_").replace("_", "-")] = (function, arguments)
-        return function
 
-    return register
+class NoAnswerError(Exception):
+    """The command cannot answer; the message says why and what to do."""
 
 
 def loaded(sweep, shelf):
-    """The experiment of a sweep file; a BadNewsError has the SweepError for its cause."""
-    from bqlib.sweep.file import load
-    from bqlib.sweep.words import SweepError
+    """The experiment of a sweep file. A ProblemError has the SweepError as its cause."""
+    from bqlib.sweep.file import load  # 1.0 s
+    from bqlib.sweep.words import SweepError  # 0.2 s
 
     if not Path(sweep).is_file():
         found = [*sorted(Path("config").glob("*.yaml")), *sorted(Path().glob("[!.]*.yaml"))]
         others = f"; sweeps here: {', '.join(map(str, found))}" if found else ""
-        what = "a folder, and no sweep file" if Path(sweep).is_dir() else "no such file"
-        raise NoAnswerError(f"{sweep}: {what}{others}")
+        raise NoAnswerError(no_file(sweep, "a sweep file") + others)
     try:
         return load(sweep, shelf)
     except SweepError as error:
-        raise BadNewsError(error) from error
+        raise ProblemError(error) from error
 
 
 @contextmanager
 def reading(what, *results):
-    """Around what reads results: tells what it raises where they are damaged.
+    """Report in one line whatever is raised by reading damaged results.
 
-    Any byte may be another, and then what reads it may raise anything.
+    Any byte can be damaged, so that any exception can be raised.
     """
-    from bqlib.results.merge import MergeError
-    from bqlib.schema import SchemaError
+    from bqlib.results.merge import MergeError  # 1.3 s
+    from bqlib.schema import SchemaError  # 0.2 s
 
     try:
         yield
-    except (SchemaError, MergeError, ImportError) as error:  # these say what to do
+    except (SchemaError, MergeError, ImportError) as error:  # their messages say what to do
         raise NoAnswerError(error) from None
     except OSError as error:
-        if error.errno is not None:  # of the system, which main tells
+        if error.errno is not None:  # from the operating system: main reports it
             raise
         raise NoAnswerError(error) from None
     except Exception as error:
-        checks = " or ".join(f"bqlib check {path}" for path in results)
+        checks = " and ".join(f"bqlib check {path}" for path in results)
         why = " ".join(str(error).split())
         raise NoAnswerError(
-            f"{what} cannot be read ({type(error).__name__}: {why:.200}); to be told what is "
-            f"damaged: {checks}"
+            f"{what} cannot be read ({type(error).__name__}: {why:.200}); to see what is "
+            f"damaged, run: {checks}"
         ) from error
 
 
 def print_json(content):
+    """Print data as JSON."""
     print(json_text(content))
 
 
 def json_text(content):
-    # Elsewhere escapes would be those of Python, which JSON has not.
+    """Data as JSON that the output can encode."""
+    # Otherwise the output would replace characters by Python's escapes, which are not valid JSON.
     utf8 = (sys.stdout.encoding or "").lower() in ("utf-8", "utf8")
     return json.dumps(content, indent=1, ensure_ascii=not utf8, allow_nan=False)
 
 
 def counted(count, noun):
+    """A number with its noun, such as "1 file" and "2 files"."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
+def no_file(path, wanted):
+    """Message about a path that is not a file; `wanted` is "a sweep file", for example."""
+    return f"{path}: a folder, not {wanted}" if Path(path).is_dir() else f"{path}: no such file"
+
+
 def no_results(path):
-    found = sorted(str(place.parent) for place in Path("results").glob("*/pieces"))
-    if not Path(path).exists():
-        what = f"{path}: no such folder"
-    else:
-        what = f"{path}: no results are there yet"
-    return what + (f"; results here: {', '.join(found)}" if found else "")
+    """Message about a path that holds no results."""
+    found = sorted(str(place.parent) for place in RESULTS.glob(f"*/{PIECES}"))
+    what = "no results are there yet" if Path(path).exists() else "no such folder"
+    return f"{path}: {what}" + (f"; results here: {', '.join(found)}" if found else "")

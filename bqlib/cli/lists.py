@@ -1,35 +1,20 @@
-"""Commands that list targets and algorithms."""
+"""Commands that list the names that a sweep can use."""
 
-import inspect
-import re
 from pathlib import Path
 
-from bqlib.cli.command import AS_JSON, BadNewsError, NoAnswerError, command, print_json
+from bqlib.cli.command import AS_JSON, Command, NoAnswerError, ProblemError, print_json
+from bqlib.results.text import aligned
+from bqlib.sweep import registry
+from bqlib.sweep.plugins import without_folder
 
 
-@command(
-    (
-        "--shelf",
-        {"default": "config/targets", "help": "folder of named targets (default: config/targets)"},
-    ),
-    AS_JSON,
-)
-def _targets(shelf, as_json):
-    """List the targets that a sweep may call by name.
-
-    The exit code is 1 if a file among them is none.
-
-    examples:
-      bqlib targets
-      bqlib targets --json
-    """
-    from bqlib.results.text import aligned
-    from bqlib.sweep.plugins import without_folder
-    from bqlib.sweep.targets import read_target
+def targets(shelf, as_json):
+    """Print the named targets, and the files among them that are not valid."""
+    from bqlib.sweep.targets import read_target  # 1.0 s
 
     files = sorted(Path(shelf).glob("*.json"))
     if not files:
-        raise NoAnswerError(f"{shelf}: no targets are there; name their folder with --shelf")
+        raise NoAnswerError(f"{shelf}: no targets are there; give their folder with --shelf")
     rows, bad = [], []
     for file in files:
         try:
@@ -37,52 +22,69 @@ def _targets(shelf, as_json):
         except ValueError as error:
             bad.append(str(error))
             continue
-        family, about = without_folder(content["family"]), ("about", "source")
-        rows.append(
-            {"name": file.stem, "family": family, "dim": target.dim}
-            | {key: content.get(key, "") for key in about}
-        )
+        row = {"name": file.stem, "family": without_folder(content["family"]), "dim": target.dim}
+        rows.append(row | {key: content.get(key, "") for key in ("about", "source")})
     if as_json:
         print_json(rows)
     elif rows:
         columns = ("name", "family", "dim")
         print(aligned([{key: row[key] for key in columns} for row in rows], ["dim"]))
         for row in rows:
-            print(f"\n{row['name']}: {row['about']}\n  source: {row['source'] or 'not told'}")
+            print(f"\n{row['name']}: {row['about']}\n  source: {row['source'] or 'not given'}")
     if bad:
-        raise BadNewsError("\n".join(bad))
-    return 0
+        raise ProblemError("\n".join(bad))
 
 
-@command(AS_JSON)
-def _algorithms(as_json):
-    """List the algorithms that a sweep may call by name.
-
-    The cost is that of a design, and of weights for every number of points up to n; M is the number
-    of candidates. A sweep may also join a design and weights of its own choice under a new name.
-
-    examples:
-      bqlib algorithms
-      bqlib algorithms --json | jq -r .[].name
-    """
-    from bqlib.results.text import aligned
-    from bqlib.sweep import registry
-
-    rows = []
-    for name, (design, weights) in registry.ALGORITHMS.items():
-        made, weighed = registry.find("design", design), registry.find("weights", weights)
-        cost = f"{_cost(made)} + {_cost(weighed)}"
-        about = inspect.getdoc(made).splitlines()[0]
-        rows.append(
-            {"name": name, "design": design, "weights": weights, "cost": cost, "points": about}
-        )
+def algorithms(as_json):
+    """Print the algorithms, with what :mod:`bqlib.sweep.registry` says about each."""
+    rows = [
+        {
+            "name": name,
+            "design": design,
+            "weights": weights,
+            "cost": f"{registry.COSTS['design'][design]} + {registry.COSTS['weights'][weights]}",
+            "points": registry.POINTS[design],
+        }
+        for name, (design, weights) in registry.ALGORITHMS.items()
+    ]
     if as_json:
         print_json(rows)
     else:
         print(aligned(rows))
 
 
-def _cost(function):
-    """What a docstring says of the time that a function takes."""
-    said = " ".join(inspect.getdoc(function).split())
-    return "".join(re.search(r"(O\([^()]*\)) time( a step|)", said).groups())
+COMMANDS = (
+    Command(
+        name="targets",
+        run=targets,
+        summary="list the named targets that a sweep can use",
+        about=(
+            "Lists the named targets with their family, dimension, description and source. Exits "
+            "with 1 if a file is not a valid target."
+        ),
+        examples=("bqlib targets", "bqlib targets --json"),
+        arguments=(
+            (
+                "--shelf",
+                {
+                    "default": "config/targets",
+                    "help": "folder of named targets (default: config/targets)",
+                },
+            ),
+            AS_JSON,
+        ),
+    ),
+    Command(
+        name="algorithms",
+        run=algorithms,
+        summary="list the algorithms that a sweep can use",
+        about=(
+            "Lists the algorithms with their design, weights, cost, and one line on how they pick "
+            "points. The cost covers a design and the weights for every number of points up to n, "
+            "for M candidates in d dimensions. A sweep can also combine a design with other "
+            "weights under a new name."
+        ),
+        examples=("bqlib algorithms", "bqlib algorithms --json | jq -r .[].name"),
+        arguments=(AS_JSON,),
+    ),
+)

@@ -1,23 +1,36 @@
 """The command line's parser, and how a command's outcome becomes output and an exit code."""
 
 import argparse
-import inspect
 import os
+import shutil
 import sys
+import textwrap
 from contextlib import suppress
 
-from bqlib.cli import lists, results, sweeps  # noqa: F401, as they register their commands
+from bqlib.cli import lists, results, sweeps
 from bqlib.cli.command import (
-    ABOUT,
-    BAD_NEWS,
     CLOSED_PIPE,
-    COMMANDS,
-    EXIT_CODES,
     INTERRUPTED,
     NO_ANSWER,
-    BadNewsError,
+    PROBLEM,
     NoAnswerError,
+    ProblemError,
 )
+
+COMMANDS = (*sweeps.COMMANDS, *lists.COMMANDS, *results.COMMANDS)  # in the order of the help
+ABOUT = """\
+Commands that help before and after a sweep. Snakemake runs the sweep itself:
+
+  snakemake --profile profiles/local --configfile config/quick.yaml"""
+EXIT_CODES = """\
+exit codes:
+  0    the command succeeded and found no problem
+  1    the command found a problem: errors in a sweep, damaged results,
+       failed or missing trials, a failed check
+  2    the command could not answer: a wrong command line, or a file that does
+       not exist or cannot be read or written
+  130  interrupted by Ctrl-C
+  141  the program that reads the output closed the pipe"""
 
 
 def main(arguments=None):
@@ -26,15 +39,15 @@ def main(arguments=None):
     try:
         try:
             return _answer(arguments)
-        finally:  # also where the parser has ended it, as --help does
+        finally:  # also after SystemExit, which the parser raises for --help
             sys.stdout.flush()
             sys.stderr.flush()
-    except BrokenPipeError:  # the reader has seen enough, as `head` has
+    except BrokenPipeError:  # the reader closed the pipe, as `head` does
         return CLOSED_PIPE
-    except OSError as error:  # without the name of a file it is that of the output
+    except OSError as error:  # an error without a file name comes from writing the output
         with suppress(OSError):
             why = error.strerror or error
-            print(f"bqlib: {error.filename or 'the answer'}: {why}", file=sys.stderr)
+            print(f"bqlib: {error.filename or 'the output'}: {why}", file=sys.stderr)
         return NO_ANSWER
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -47,16 +60,16 @@ def _answer(arguments):
     run = chosen.pop("run")
     try:
         return run(**chosen) or 0
-    except BadNewsError as error:
+    except ProblemError as error:
         print(error, file=sys.stderr)
-        return BAD_NEWS
+        return PROBLEM
     except NoAnswerError as error:
         print(f"bqlib: {error}", file=sys.stderr)
         return NO_ANSWER
 
 
 def _open_outputs():
-    """Let output be written whatever letters it has, and be lost where the user closed it."""
+    """Escape characters that the output cannot encode, and replace outputs that are closed."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
@@ -65,7 +78,7 @@ def _open_outputs():
 
 
 def _drop_what_cannot_be_written():
-    """Or Python's own flush at exit would complain of it."""
+    """Keep Python's own flush at exit from reporting the same error again."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -74,30 +87,30 @@ def _drop_what_cannot_be_written():
 
 
 def parser():
+    """The parser of the whole command line; what it parses has the command's function as `run`."""
     form = {"formatter_class": argparse.RawDescriptionHelpFormatter}
     parser = argparse.ArgumentParser("bqlib", description=ABOUT, epilog=EXIT_CODES, **form)
     version = {"action": _Version, "nargs": 0, "dest": argparse.SUPPRESS}
     parser.add_argument("--version", **version, help="print the version and exit")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for name, (function, arguments) in COMMANDS.items():
-        about, examples = inspect.getdoc(function).split("\n\nexamples:\n")
-        first = about.splitlines()[0]
+    width = shutil.get_terminal_size().columns - 2  # as in argparse
+    for command in COMMANDS:
         sub = commands.add_parser(
-            name,
-            help=first[0].lower() + first[1:].rstrip("."),
-            description=about,
-            epilog=f"examples:\n{examples}",
+            command.name,
+            help=command.summary,
+            description=textwrap.fill(command.about, width),
+            epilog="examples:\n" + "\n".join(f"  {example}" for example in command.examples),
             **form,
         )
-        for argument, keywords in arguments:
+        for argument, keywords in command.arguments:
             sub.add_argument(argument, **keywords)
-        sub.set_defaults(run=function)
+        sub.set_defaults(run=command.run)
     return parser
 
 
 class _Version(argparse.Action):
     def __call__(self, parser, *_):
-        from bqlib import __version__
+        from bqlib import __version__  # 0.05 s
 
         print(f"bqlib {__version__}")
         parser.exit()

@@ -1,4 +1,4 @@
-"""Commands on results."""
+"""Commands that help after a sweep has run."""
 
 import json
 from dataclasses import asdict
@@ -6,11 +6,11 @@ from pathlib import Path
 
 from bqlib.cli.command import (
     AS_JSON,
-    BAD_NEWS,
-    RESULTS,
+    PROBLEM,
+    RESULTS_FOLDER,
     SHELF,
+    Command,
     NoAnswerError,
-    command,
     counted,
     json_text,
     loaded,
@@ -18,43 +18,44 @@ from bqlib.cli.command import (
     print_json,
     reading,
 )
+from bqlib.results.layout import (
+    MANIFEST,
+    PARTS,
+    RESULTS,
+    Layout,
+    head,
+    path_of_piece,
+    results_of,
+)
+from bqlib.results.retry import delete, outdated
+from bqlib.results.text import aligned
+from bqlib.running.errors import RunError
 
 SUFFIXES = (".csv", ".parquet", ".nc")  # of exports
 
 
-@command(("path", {"help": "a folder of results, or a sweep file"}), SHELF, AS_JSON)
-def _show(path, shelf, as_json):
-    """Show what results hold, or what a sweep asks for.
-
-    Of results: how many trials ran, failed or ended early and why, the MMD, the rates and the
-    verdicts. Of a sweep: its cells. The exit code is 1 if a trial failed or is missing.
-
-    examples:
-      bqlib show results/quick
-      bqlib show --json results/quick | jq .trials
-      bqlib show config/quick.yaml
-    """
+def show(path, shelf, as_json):
+    """Print a summary of results, or the cells of a sweep."""
     if Path(path).is_file() or Path(path).suffix == ".yaml":
-        return _show_sweep(path, shelf, as_json)
+        return show_sweep(path, shelf, as_json)
     if not Path(path).exists():
         raise NoAnswerError(no_results(path))
-    from bqlib.summary import as_text, summary
+    from bqlib.report.summary import as_text, summary  # 1.7 s
 
     with reading(path, path):
         about = summary(path)
         text = json_text(about) + "\n" if as_json else as_text(about)
     print(text, end="")
-    return BAD_NEWS if about["trials"]["failed"] or about["trials"]["missing"] else 0
+    return PROBLEM if about["trials"]["failed"] or about["trials"]["missing"] else 0
 
 
-def _show_sweep(path, shelf, as_json):
-    from bqlib.results.text import aligned
-
+def show_sweep(path, shelf, as_json):
+    """Print the cells of a sweep."""
     experiment = loaded(path, shelf)
     if as_json:
         print_json(experiment.canonical())
         return 0
-    print(f"{experiment.title}\nresults/{experiment.name}\n")
+    print(f"{experiment.title}\n{RESULTS / experiment.name}\n")
     print(aligned([asdict(cell) for cell in experiment.cells()], ["lengthscale"]))
     studies = ", ".join(experiment.studies)
     print(
@@ -64,38 +65,18 @@ def _show_sweep(path, shelf, as_json):
     return 0
 
 
-def _are_results(path):
-    from bqlib.results.layout import MANIFEST, PARTS
-
-    return any(Path(path, part).exists() for part in (*PARTS, MANIFEST))
-
-
-@command(("path", {"help": "a folder of results, or one store"}), AS_JSON)
-def _check(path, as_json):
-    """Check that results are as their run wrote them.
-
-    Compares every file with the sha256 that was recorded of it, and names what is missing, damaged,
-    cut short, in the place of another or of another schema. Where a run has not finished, stores
-    are checked by the checksums in them. The exit code is 1 if something is wrong.
-
-    examples:
-      bqlib check results/quick
-      bqlib check results/quick/curves.zarr
-      (cd results/quick && sha256sum --check --quiet manifest-sha256.txt)
-    """
-    from bqlib.results.integrity import check
-    from bqlib.results.layout import MANIFEST
+def check(path, as_json):
+    """Print what is wrong with the files of results, and what to do about it."""
+    from bqlib.results import integrity  # 1.2 s
 
     try:
-        checked = check(path)
+        checked = integrity.check(path)
     except FileNotFoundError:
         raise NoAnswerError(no_results(path)) from None
     if as_json:
         print_json(asdict(checked))
-        return BAD_NEWS if checked.faults else 0
-    folder = Path(path)
-    if Path(path, "zarr.json").exists():  # one store, which is in a folder of results, or alone
-        folder = Path(path).parent
+        return PROBLEM if checked.faults else 0
+    folder = results_of(path) if head(path).exists() else Path(path)
     for fault in checked.faults:
         print(f"{folder / fault.path}: {fault.what}")
     how = f"compared with {MANIFEST}" if checked.recorded else f"there is no {MANIFEST} yet"
@@ -103,50 +84,53 @@ def _check(path, as_json):
         how = f"without {MANIFEST}"
     print(
         f"{path}: {counted(checked.files, 'file')}, {checked.bytes / 1e6:.1f} MB ({how}): "
-        + (counted(len(checked.faults), "fault") if checked.faults else "all as written")
+        + (counted(len(checked.faults), "fault") if checked.faults else "no faults")
     )
     if checked.unused:
+        pieces = "1 piece is" if len(checked.unused) == 1 else f"{len(checked.unused)} pieces are"
         print(
-            f"{len(checked.unused)} pieces are not in the curves, as the sweep asks for others; "
-            f"they can be deleted: {', '.join(checked.unused)}"
+            f"{pieces} not in the curves, because the sweep has changed; to free the space, "
+            f"delete: {', '.join(checked.unused)}"
         )
-    folder = folder.parent if folder.name == "studies" else folder
-    if any(not fault.foreign for fault in checked.faults) and _are_results(folder):
-        print(f"to have them made anew: bqlib retry --damaged {folder}, then run the sweep again")
+    if any(not fault.foreign for fault in checked.faults) and has_results(folder):
+        print(f"to recompute them: bqlib retry --damaged {folder}, then run the sweep again")
     if any(fault.foreign for fault in checked.faults):
-        print("to read what another schema version wrote: use the bqlib that wrote it")
-    return BAD_NEWS if checked.faults else 0
+        print("to read a store of another schema version, use the bqlib that wrote it")
+    return PROBLEM if checked.faults else 0
 
 
-@command(
-    RESULTS,
-    (
-        "--damaged",
-        {"action": "store_true", "help": "also delete what bqlib check finds to be damaged"},
-    ),
-    (
-        "--sweep",
-        {"help": "also delete what another sweep than this file's, or other code, has made"},
-    ),
-    SHELF,
-)
-def _retry(results, damaged, sweep, shelf):
-    """Have the next run try failed trials again.
+def has_results(folder):
+    """Whether a folder holds anything that a run makes."""
+    return any(Layout(folder).file(part).exists() for part in (*PARTS, MANIFEST))
 
-    Deletes the pieces that hold them, and what was gathered from these.
 
-    examples:
-      bqlib retry results/quick
-      bqlib retry --damaged results/quick
-      bqlib retry --sweep config/quick.yaml results/quick
-    """
-    from bqlib.results.integrity import check
-    from bqlib.results.retry import delete, outdated
-    from bqlib.results.used import all_failed
-    from bqlib.running.errors import RunError
-    from bqlib.running.session import lock
+def export(results, file, points):
+    """Write results to a file, and print how many."""
+    from bqlib.access.opening import open_results  # 1.6 s
+    from bqlib.results import exports  # 0.6 s
 
-    if not _are_results(results):
+    for path in results:
+        if not Path(path).exists():
+            raise NoAnswerError(no_results(path))
+    suffix = Path(file).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise NoAnswerError(f"{file}: the file must end in {_either(SUFFIXES)}")
+    with reading(" or ".join(results), *results):
+        count, missing = exports.export(open_results(results), file, points=points)
+    table = suffix != ".nc"
+    written = counted(count, "row") if table else f"{counted(count, 'value')} of the MMD"
+    if missing:
+        written += f"; {counted(missing, 'missing trial')} {'left out' if table else 'as NaN'}"
+    print(f"{file}: {written}")
+
+
+def retry(results, damaged, sweep, shelf):
+    """Delete what the next run shall recompute, and print why."""
+    from bqlib.results import integrity  # 1.2 s
+    from bqlib.results.used import all_failed  # 0.7 s
+    from bqlib.running.session import lock  # 0.1 s
+
+    if not has_results(results):
         raise NoAnswerError(no_results(results))
     experiment = loaded(sweep, shelf) if sweep else None
     try:
@@ -155,11 +139,11 @@ def _retry(results, damaged, sweep, shelf):
         raise NoAnswerError(error) from None
     with held:
         failed = all_failed(results)
-        paths = [f"pieces/{piece}" for piece, _, _ in failed]
+        paths = [path_of_piece(piece) for piece, _, _ in failed]
         for piece, seed, reason in failed:
-            print(f"{piece}: seed {seed} had failed: {reason}")
+            print(f"{piece}: seed {seed} failed: {reason}")
         if damaged:
-            faults = [fault for fault in check(results).faults if not fault.foreign]
+            faults = [fault for fault in integrity.check(results).faults if not fault.foreign]
             paths += [fault.path for fault in faults]
             for fault in faults:
                 print(f"{fault.path}: {fault.what}")
@@ -168,69 +152,137 @@ def _retry(results, damaged, sweep, shelf):
                 others = outdated(results, experiment)
             paths += others
             for path in others:
-                print(f"{path}: of another sweep or other code")
+                print(f"{path}: made by a different sweep or a different version of the code")
         deleted = delete(results, paths)
-    files = f"{counted(deleted, 'file')} deleted; the next run makes them anew"
+    files = f"{counted(deleted, 'file')} deleted; the next run recreates what is missing"
     failures = counted(len(failed), "failed trial")
     print(f"{failures}; {files if deleted else 'nothing to delete'}")
-    return 0
 
 
-@command(
-    ("results", {"nargs": "+", "help": "folders of results; several are merged"}),
-    ("file", {"help": f"the file to write, which ends in {', '.join(SUFFIXES)}"}),
-    ("--points", {"action": "store_true", "help": "also the points and their weights"}),
-)
-def _export(results, file, points):
-    """Write results as CSV, Parquet or NetCDF.
-
-    A table has a row for each cell, seed and number of points; a NetCDF file has the form of the
-    dataset that bqlib.open_results gives.
-
-    examples:
-      bqlib export results/quick quick.csv
-      bqlib export --points results/quick quick.parquet
-      bqlib export results/monday results/tuesday both.nc
-    """
-    from bqlib import export, open_results
-
-    for path in results:
-        if not Path(path).exists():
-            raise NoAnswerError(no_results(path))
-    if Path(file).suffix.lower() not in SUFFIXES:
-        raise NoAnswerError(f"{file}: must end in {', '.join(SUFFIXES)}")
-    with reading(" or ".join(results), *results):
-        rows, missing = export(open_results(results), file, points=points)
-    left_out = f"; {missing} missing trials left out" if missing else ""
-    print(f"{file}: {rows} rows{left_out}")
-
-
-@command(RESULTS, AS_JSON)
-def _claims(results, as_json):
-    """Say what became of the paper's claims.
-
-    The exit code is 1 if an expectation is not met.
-
-    examples:
-      bqlib claims results/paper
-      bqlib claims --json results/paper
-    """
-    from bqlib.claims import as_text, read
+def claims(results, as_json):
+    """Print the verdicts on the paper's claims, and our reproduction checks."""
+    from bqlib.claims import as_text, read  # 1.4 s
 
     if not Path(results).exists():
         raise NoAnswerError(no_results(results))
-    path = Path(results, "claims.json")
+    path = Layout(results).claims
     if not path.exists():
         raise NoAnswerError(
-            f"there are no claims in {results}: name the folder of a sweep with the paper's "
-            "settings and its studies, such as results/paper, after it has run"
+            f"there are no claims in {results}: give the results of a finished sweep with the "
+            "paper's settings and studies, such as results/paper"
         )
     with reading(path, results):
         written = path.read_text(encoding="utf-8")
-        claims, expectations, _ = read(written)
-        text = as_text(claims, expectations)
+        judged, checks, _ = read(written)
+        text = as_text(judged, checks)
     if as_json:
         print_json(json.loads(written))
     else:
         print(text, end="")
-    return BAD_NEWS if any(expectation.met is False for expectation in expectations) else 0
+    return PROBLEM if any(check.met is False for check in checks) else 0
+
+
+def _either(words):
+    return f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+COMMANDS = (
+    Command(
+        name="show",
+        run=show,
+        summary="print a summary of results, or the cells of a sweep",
+        about=(
+            "For a folder of results, prints how many trials succeeded, failed or ended early and "
+            "why, the medians of the MMD, the rates, and the number of claims with each verdict. "
+            "Exits with 1 if a trial failed or is missing. For a sweep file, prints the cells."
+        ),
+        examples=(
+            "bqlib show results/quick",
+            "bqlib show --json results/quick | jq .trials",
+            "bqlib show config/quick.yaml",
+        ),
+        arguments=(("path", {"help": "a folder of results, or a sweep file"}), SHELF, AS_JSON),
+    ),
+    Command(
+        name="check",
+        run=check,
+        summary="check that all files are as they were written",
+        about=(
+            "Compares every file with the sha256 that the run recorded. Names each file that is "
+            "missing, damaged, cut short, in the wrong place or of another schema, and says what "
+            "to do next. Exits with 1 if a file has a fault. Before a run has finished, files "
+            "other than pieces have only the checksums in their chunks."
+        ),
+        examples=(
+            "bqlib check results/quick",
+            "bqlib check results/quick/curves.zarr",
+            "(cd results/quick && sha256sum --check --quiet manifest-sha256.txt)",
+        ),
+        arguments=(("path", {"help": "a folder of results, or one store"}), AS_JSON),
+    ),
+    Command(
+        name="export",
+        run=export,
+        summary="write results as CSV, Parquet or NetCDF",
+        about=(
+            "Writes results for other programs. The suffix of the file selects the format. A table "
+            "has one row for each cell, seed and number of points. A NetCDF file has the form of "
+            "the dataset that bqlib.open_results returns. Several folders are merged."
+        ),
+        examples=(
+            "bqlib export results/quick quick.csv",
+            "bqlib export --points results/quick quick.parquet",
+            "bqlib export results/monday results/tuesday both.nc",
+        ),
+        arguments=(
+            ("results", {"nargs": "+", "help": "folders of results"}),
+            ("file", {"help": f"the file to write; it must end in {_either(SUFFIXES)}"}),
+            ("--points", {"action": "store_true", "help": "add the points and their weights"}),
+        ),
+    ),
+    Command(
+        name="retry",
+        run=retry,
+        summary="delete failed or damaged pieces so that the next run recomputes them",
+        about=(
+            "Deletes the pieces with failed trials and the results gathered from them. The next "
+            "run recomputes these and keeps the rest. Deletes nothing while a run works on the "
+            "results."
+        ),
+        examples=(
+            "bqlib retry results/quick",
+            "bqlib retry --damaged results/quick",
+            "bqlib retry --sweep config/quick.yaml results/quick",
+        ),
+        arguments=(
+            RESULTS_FOLDER,
+            (
+                "--damaged",
+                {
+                    "action": "store_true",
+                    "help": "also delete the files that bqlib check reports as damaged",
+                },
+            ),
+            (
+                "--sweep",
+                {
+                    "metavar": "FILE",
+                    "help": "also delete files made by a different sweep than this sweep file, or "
+                    "by a different version of the code",
+                },
+            ),
+            SHELF,
+        ),
+    ),
+    Command(
+        name="claims",
+        run=claims,
+        summary="print the verdicts on the paper's claims",
+        about=(
+            "Prints the verdict and the measurement for each claim of the paper, then our "
+            "reproduction checks. Exits with 1 if a check fails."
+        ),
+        examples=("bqlib claims results/paper", "bqlib claims --json results/paper"),
+        arguments=(RESULTS_FOLDER, AS_JSON),
+    ),
+)

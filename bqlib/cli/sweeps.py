@@ -1,4 +1,4 @@
-"""Commands on sweeps."""
+"""Commands that help before a sweep runs."""
 
 import argparse
 from dataclasses import asdict
@@ -6,70 +6,50 @@ from pathlib import Path
 
 from bqlib.cli.command import (
     AS_JSON,
-    BAD_NEWS,
+    PROBLEM,
     SHELF,
-    SWEEP,
-    BadNewsError,
+    SWEEP_FILE,
+    Command,
     NoAnswerError,
-    command,
+    ProblemError,
     loaded,
+    no_file,
     print_json,
 )
+from bqlib.results.layout import RESULTS
+from bqlib.running.errors import ClusterError
+from bqlib.sweep.plugins import PluginError
+
+SITE = "profiles/cluster/site.yaml"
 
 
-@command(SWEEP, SHELF, AS_JSON)
-def _validate(sweep, shelf, as_json):
-    """Check a sweep file and say what it asks for.
-
-    All that is wrong is told at once, each problem with its line.
-
-    examples:
-      bqlib validate config/quick.yaml
-      bqlib validate --shelf config/targets elsewhere/mine.yaml
-    """
+def validate(sweep, shelf, as_json):
+    """Print what a sweep asks for, or its errors."""
     try:
         experiment = loaded(sweep, shelf)
-    except BadNewsError as error:
+    except ProblemError as error:
         if not as_json:
             raise
         print_json({"problems": error.__cause__.problems})
-        return BAD_NEWS
+        return PROBLEM
     cells, studies = len(experiment.cells()), len(experiment.studies)
     asked = {"cells": cells, "trials": cells * experiment.seeds, "studies": studies}
-    results = f"results/{experiment.name}"
+    results = str(RESULTS / experiment.name)
     if as_json:
         print_json({"problems": [], **asked, "results": results})
     else:
         counts = ", ".join(f"{count} {what}" for what, count in asked.items() if count)
         print(f"{sweep}: {counts}; {results}")
+    return 0
 
 
-def _workers(text):
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text} is no number of workers: give 1 or more")
-    return int(text)
-
-
-@command(
-    SWEEP,
-    SHELF,
-    ("--workers", {"type": _workers, "default": 1, "help": "how many there will be (default: 1)"}),
-    AS_JSON,
-)
-def _plan(sweep, shelf, workers, as_json):
-    """Count what a sweep has done, and estimate the cost of the rest.
-
-    Costs come from finished trials, or from small ones that are run on the spot, marked with ~.
-
-    examples:
-      bqlib plan config/quick.yaml
-      bqlib plan --workers 64 config/paper.yaml
-    """
-    from bqlib.running.cost import as_text, plan
+def plan(sweep, shelf, workers, as_json):
+    """Print how many trials are done, and what the missing ones cost."""
+    from bqlib.running import cost  # 1.5 s
 
     experiment = loaded(sweep, shelf)
     try:
-        rows = plan(experiment, Path("results", experiment.name))
+        rows = cost.plan(experiment, RESULTS / experiment.name)
     except MemoryError:
         raise NoAnswerError(
             f"{sweep}: even a small part of a trial takes more memory than this machine has: ask "
@@ -78,70 +58,126 @@ def _plan(sweep, shelf, workers, as_json):
     if as_json:
         print_json([asdict(row) for row in rows])
     else:
-        print(as_text(rows, workers))
+        print(cost.as_text(rows, workers))
         if experiment.studies:
-            print(f"studies, not counted here: {', '.join(experiment.studies)}")
+            print(f"studies, not included: {', '.join(experiment.studies)}")
 
 
-@command(
-    (
-        "site",
-        {
-            "nargs": "?",
-            "default": "profiles/cluster/site.yaml",
-            "help": "the site file (default: profiles/cluster/site.yaml)",
-        },
-    )
-)
-def _jobscript(site):
-    """Print the job script of a run on a batch system.
-
-    Nothing is submitted.
-
-    examples:
-      bqlib jobscript
-      bqlib jobscript my-site.yaml
-    """
-    from bqlib.running.errors import ClusterError
-    from bqlib.running.jobs import job_script
-    from bqlib.running.site import read_site
+def jobscript(site):
+    """Print the script of the jobs that a run would submit."""
+    from bqlib.running.jobs import job_script  # 0.1 s
+    from bqlib.running.site import read_site  # 0.1 s
 
     if not Path(site).is_file():
-        what = "a folder" if Path(site).is_dir() else "no such file"
-        raise NoAnswerError(f"{site}: {what}; name a site file, as in profiles/cluster")
+        raise NoAnswerError(f"{no_file(site, 'a site file')}; give a site file such as {SITE}")
     try:
-        print(job_script(read_site(site), "results/NAME").strip())
+        print(job_script(read_site(site), str(RESULTS / "NAME")).strip())
     except ClusterError as error:
-        raise BadNewsError(error) from None
+        raise ProblemError(error) from None
 
 
-@command(
-    ("name", {"help": "file.py:name, package.module:name, or a name as in a sweep"}),
-    ("parameters", {"nargs": "*", "metavar": "parameter=value", "help": "as in a sweep"}),
-)
-def _check_plugin(name, parameters):
-    """Test a target, kernel, design, weight rule or integrand of your own.
-
-    Says in a sentence each what holds and what fails of all that sweeps rely on, with numbers.
-    Exits with 1 if anything fails. docs/plugins.md tells of plug-ins.
-
-    examples:
-      bqlib check-plugin config/ring.py:Ring radius=2
-      bqlib check-plugin mypackage.designs:spread
-    """
-    from bqlib.sweep.check_plugin import check_plugin
-    from bqlib.sweep.families import read_plugin
-    from bqlib.sweep.plugins import PluginError
+def check_plugin(name, parameters):
+    """Print what the checks of a plug-in found."""
+    from bqlib.sweep import check_plugin as checks  # 0.7 s
+    from bqlib.sweep.families import read_plugin  # 1.0 s
 
     try:
         kind, function, values = read_plugin(name, parameters)
     except PluginError as error:
-        raise BadNewsError(error) from None
+        raise ProblemError(error) from None
     except ValueError as error:
         raise NoAnswerError(error) from None
-    findings = check_plugin(kind, function, values)
+    findings = checks.check_plugin(kind, function, values)
     for finding in findings:
         print(f"{'ok  ' if finding.passed else 'FAIL'} {finding.text}")
     failed = sum(not finding.passed for finding in findings)
     print(f"{name}, {kind}: {len(findings)} checks, {failed} failed")
-    return BAD_NEWS if failed else 0
+    return PROBLEM if failed else 0
+
+
+def number_of_workers(text):
+    """The value of --workers."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(
+            f"number of workers must be an integer of at least 1, not {text}"
+        )
+    return int(text)
+
+
+COMMANDS = (
+    Command(
+        name="validate",
+        run=validate,
+        summary="check a sweep file and count its work",
+        about=(
+            "Checks the whole sweep file and reports all errors together, each with its line. For "
+            "a valid sweep it prints the number of cells, trials and studies."
+        ),
+        examples=(
+            "bqlib validate config/quick.yaml",
+            "bqlib validate --shelf config/targets elsewhere/mine.yaml",
+        ),
+        arguments=(SWEEP_FILE, SHELF, AS_JSON),
+    ),
+    Command(
+        name="plan",
+        run=plan,
+        summary="show progress and estimate the remaining cost",
+        about=(
+            "Counts the finished, failed and missing trials of a sweep, and estimates the time and "
+            "memory for the missing ones. The estimate uses finished trials, or small trials that "
+            "the command runs (marked with ~). It does not include studies."
+        ),
+        examples=(
+            "bqlib plan config/quick.yaml",
+            "bqlib plan --workers 64 config/paper.yaml",
+        ),
+        arguments=(
+            SWEEP_FILE,
+            SHELF,
+            (
+                "--workers",
+                {
+                    "type": number_of_workers,
+                    "default": 1,
+                    "help": "number of workers (default: 1)",
+                },
+            ),
+            AS_JSON,
+        ),
+    ),
+    Command(
+        name="jobscript",
+        run=jobscript,
+        summary="print the job script for a batch system",
+        about=(
+            "Prints the script of the jobs that a run would submit to a batch system, and submits "
+            "nothing."
+        ),
+        examples=("bqlib jobscript", "bqlib jobscript my-site.yaml"),
+        arguments=(
+            ("site", {"nargs": "?", "default": SITE, "help": f"the site file (default: {SITE})"}),
+        ),
+    ),
+    Command(
+        name="check-plugin",
+        run=check_plugin,
+        summary="test your own target, kernel, design, weight rule or integrand",
+        about=(
+            "Tests your own target, kernel, design, weight rule or integrand. Prints one line for "
+            "each check, passed or failed, with the numbers. Exits with 1 if a check fails. "
+            "docs/plugins.md explains how to write a plug-in."
+        ),
+        examples=(
+            "bqlib check-plugin config/ring.py:Ring radius=2",
+            "bqlib check-plugin mypackage.designs:spread",
+        ),
+        arguments=(
+            ("name", {"help": "file.py:name, package.module:name, or a name as in a sweep"}),
+            (
+                "parameters",
+                {"nargs": "*", "metavar": "parameter=value", "help": "as in a sweep"},
+            ),
+        ),
+    ),
+)

@@ -7,7 +7,8 @@ from bqlib.arrays import Seed
 from bqlib.candidates import Candidates
 from bqlib.checks import checked_count
 from bqlib.designs.design import Design, Pool, checked_request
-from bqlib.designs.newton import Interpolant, best, stop_reason
+from bqlib.designs.interpolant import Interpolant
+from bqlib.designs.newton import best, stop_reason
 from bqlib.designs.sbq import decrement
 from bqlib.kernels import Kernel
 from bqlib.targets import Target
@@ -20,14 +21,14 @@ def block_sbq(
     n: int,
     *,
     rng: Seed | None = None,
-    candidates: Pool = Candidates(),  # noqa: B008
+    candidates: Pool = Candidates(),
     initial: ArrayLike | None = None,
     block: int = 5,
 ) -> Design:
-    """Sequential Bayesian quadrature in blocks: cheap picks, and one fit for each block of them.
+    """Sequential Bayesian quadrature in blocks: cheap picks, and one fit after each block.
 
-    Within a block, each point is where matching pursuit lowers the MMD the most: the earlier
-    weights stay as they are. After it, all weights are fitted anew.
+    Within a block the weights of earlier points do not change, and matching pursuit picks the point
+    that lowers the MMD most. After the block all weights are fitted again.
 
     Parameters
     ----------
@@ -41,14 +42,13 @@ def block_sbq(
     initial : array_like, shape (m, d), optional
         Points to start from; they count among the n.
     block : int
-        Number of points between two fits. With 1 and a kernel of constant height the rule is that
-        of `omp`.
+        Number of points between two fits. With 1 and a kernel of constant k(x, x) this is `omp`.
 
     Returns
     -------
     Design
-        Shorter than n, with `stop` saying so, where float64 cannot tell a further candidate from
-        those picked.
+        Fewer than n points, with the reason in `stop`, if no remaining candidate is numerically
+        distinct from those picked.
 
     Raises
     ------

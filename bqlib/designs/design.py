@@ -33,7 +33,7 @@ class Design:
     rule : callable
         The weight rule that goes with the points: a function of :mod:`bqlib.weights`.
     stop : str
-        Empty, or why there are fewer points than were asked for.
+        Empty, or why there are fewer points than you asked for.
 
     Raises
     ------
@@ -50,8 +50,8 @@ class Design:
         if not len(self.points):
             raise ValueError(
                 f"no point could be picked ({self.stop}): at every candidate, the kernel mean or "
-                "the kernel itself is zero. Give candidates nearer to the target, or a Stein "
-                "kernel a constant above zero"
+                "the kernel itself is zero. Use candidates nearer to the target; for a Stein "
+                "kernel, set constant above zero"
             )
 
     def __repr__(self) -> str:
@@ -65,8 +65,7 @@ class Design:
     def weights(self) -> Array:
         """Weights of the points by `rule`, shape (n,), read-only.
 
-        A point that float64 cannot tell from the others has weight zero: see
-        :func:`bqlib.weights.final`.
+        A redundant point has weight zero: see :func:`bqlib.weights.final`.
         """
         weights = final(self.rule, self.embedding, self.points)
         weights.flags.writeable = False  # they are kept
@@ -88,16 +87,15 @@ class Design:
         f : callable, optional
             Called once for each distinct point, with an array of shape (d,), and returns a number.
         values : array_like, shape (n,), optional
-            f at `points` where it was computed elsewhere. Give this or `f`, not both.
+            f at `points`, if you computed it elsewhere. Give this or `f`, not both.
         vectorized : bool
             True: `f` is called once, with all distinct points (m, d), and returns shape (m,).
         rule : callable, optional
-            A weight rule to use in place of the design's own. With
-            :func:`bqlib.weights.sum_to_one`, an f that is far from zero on the whole costs
-            no accuracy.
+            A weight rule to use instead of the design's own. With
+            :func:`bqlib.weights.sum_to_one`, the mean of f adds nothing to the error.
         output_scale : float, optional
-            Typical size of f about its mean, in units of the kernel's: f has prior variance
-            output_scale^2 k(x, x). Left out, it is fitted to the values.
+            Typical size of f about its mean: f has prior variance output_scale^2 k(x, x). By
+            default it is fitted to the values.
 
         Returns
         -------
@@ -108,9 +106,9 @@ class Design:
         Raises
         ------
         ValueError
-            If the values do not have one finite number for each point.
+            If `values` does not have one finite number for each point.
         TypeError
-            If `f` is no function.
+            If `f` is not a function.
 
         Examples
         --------
@@ -125,18 +123,18 @@ class Design:
         """
         if f is not None and not callable(f):
             raise TypeError(
-                f"f is of type {type(f).__name__}, and no function; give what f returned at the "
+                f"f is of type {type(f).__name__}; it must be a function. Pass values of f at the "
                 "points as values="
             )
         if f is not None and values is None:
             values = self._evaluate(f, vectorized)
         elif f is not None or values is None:
-            both = "both" if f is not None else "neither"
-            raise ValueError(f"f and values: {both} were given; give one of them")
+            given = "both f and values" if f is not None else "neither f nor values"
+            raise ValueError(f"you gave {given}; give exactly one of them")
         if self.stop and np.shape(values) != (len(self.points),):
             raise ValueError(
-                f"values have shape {np.shape(values)}, the design has {len(self.points)} points "
-                f"({self.stop})"
+                f"values have shape {np.shape(values)}, but the design has {len(self.points)} "
+                f"points ({self.stop}); give one value for each"
             )
         weights = self.weights
         if rule is not None:
@@ -151,7 +149,7 @@ class Design:
             if values.shape != (len(points),):
                 raise ValueError(
                     f"f returned shape {values.shape} for points of shape {points.shape}; it must "
-                    f"return ({len(points)},), or set vectorized=False for an f of one point"
+                    f"return shape ({len(points)},). If f takes one point, set vectorized=False"
                 )
             return values[index]
         found = []
@@ -160,7 +158,7 @@ class Design:
             if value.shape != ():
                 raise ValueError(
                     f"f returned shape {value.shape} for one point of shape {x.shape}; it must "
-                    "return a number, or set vectorized=True for an f of all points"
+                    "return a number. If f takes all points at once, set vectorized=True"
                 )
             found.append(value)
         return np.array(found)[index]
@@ -178,9 +176,9 @@ class Request:
     initial : ndarray, shape (m, d)
         Points to start from, m < n.
     pool : ndarray, shape (M, d), or None
-        The candidates of every step, or None where each step draws its own.
+        The candidates of every step, or None if each step draws its own.
     candidates : Candidates
-        How a step draws its own; of no use where there is a pool.
+        How a step draws its own candidates; not used if there is a pool.
     rng : numpy.random.Generator
     """
 
@@ -204,12 +202,12 @@ def checked_request(
     candidates: Pool,
     initial: ArrayLike | None,
 ) -> Request:
-    """Check the arguments that all designs share; draw the pool where it is fixed.
+    """Check the arguments that all designs share; draw the pool if it is fixed.
 
     Raises
     ------
     ValueError, TypeError
-        Saying what is wrong with which argument.
+        If an argument is wrong. The message names it.
     """
     embedding = embed(kernel, target)
     rng = checked_rng(rng)
@@ -218,14 +216,20 @@ def checked_request(
     first = checked_points(initial, target.dim, "initial points").copy()
     n = checked_count(n, "n", 1)
     if n <= len(first):
-        raise ValueError(f"n is {n}; it must be at least {len(first) + 1}, one above initial")
+        raise ValueError(
+            f"n is {n}, but there are already {len(first)} initial points: n must be at least "
+            f"{len(first) + 1}"
+        )
     if isinstance(candidates, Candidates) and candidates.fresh:
         return Request(embedding, n, first, None, candidates, rng)
     if isinstance(candidates, Candidates):
         candidates = candidates.draw(target, rng)
     pool = checked_points(candidates, target.dim, "candidates").copy()
     if n - len(first) > len(pool):
-        raise ValueError(f"n is {n}, more than {len(first)} initial and {len(pool)} candidates")
+        raise ValueError(
+            f"n is {n}, but only {len(first) + len(pool)} points are available ({len(first)} "
+            f"initial + {len(pool)} candidates): use a smaller n or more candidates"
+        )
     return Request(embedding, n, first, pool, Candidates(len(pool)), rng)
 
 
@@ -237,7 +241,7 @@ def checked_request_without_pool(
     candidates: Pool | None,
     initial: ArrayLike | None,
 ) -> Request:
-    """As :func:`checked_request`, for rules that look at no candidates: none are drawn."""
+    """As :func:`checked_request`, for rules without candidates: none are drawn."""
     # Fresh ones are not drawn until a rule asks for them.
     request = checked_request(target, kernel, n, rng, Candidates(size=1, fresh=True), initial)
     if candidates is not None and not isinstance(candidates, Candidates):
@@ -246,14 +250,14 @@ def checked_request_without_pool(
 
 
 def support(embedding: Embedding) -> tuple[Array, Array]:
-    """Lower and upper ends of the box where the target can be and its kernel is defined."""
+    """Lower and upper ends of the box that holds the target and where its kernel is defined."""
     lower, upper = _box(embedding.target)
     least, most = embedding.kernel.domain(embedding.target.dim)
     return np.maximum(lower, least), np.minimum(upper, most)
 
 
 def _box(target: Target) -> tuple[Array, Array]:
-    """The box of a target that has one, or all points that there can be."""
+    """The box of a target, or the box of all allowed points if it has none."""
     match target:
         case Uniform():
             return target.lower, target.upper

@@ -18,7 +18,7 @@ def frank_wolfe(
     n: int,
     *,
     rng: Seed | None = None,
-    candidates: Pool = Candidates(),  # noqa: B008
+    candidates: Pool = Candidates(),
     initial: ArrayLike | None = None,
 ) -> Design:
     """Frank-Wolfe with line search: herding with the best step towards each point.
@@ -51,8 +51,8 @@ def frank_wolfe(
 
     Notes
     -----
-    O(M) time a step, O(M n) with fresh candidates. The MMD is O(n^-1/2) in general, and falls
-    exponentially where the mean embedding is inside the hull of a finite-dimensional kernel.
+    O(M) time a step, O(M n) with fresh candidates. The MMD is O(n^-1/2) in general. It falls
+    exponentially if the mean embedding is inside the hull of a finite-dimensional kernel.
 
     References
     ----------

@@ -17,7 +17,7 @@ def herding(
     n: int,
     *,
     rng: Seed | None = None,
-    candidates: Pool = Candidates(),  # noqa: B008
+    candidates: Pool = Candidates(),
     initial: ArrayLike | None = None,
 ) -> Design:
     """Kernel herding: each point is the best next one for equal weights.

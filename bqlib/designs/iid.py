@@ -29,9 +29,9 @@ def iid(
         Number of points.
     rng : numpy.random.Generator or int
     candidates : optional
-        Checked, and then left alone: it is there so that every design is called in one way.
+        Ignored after validation; accepted so that all designs have the same arguments.
     initial : array_like, shape (m, d), optional
-        Points to take the place of the first m draws.
+        Points that replace the first m draws.
 
     Returns
     -------

@@ -27,14 +27,14 @@ def joint(
     n: int,
     *,
     rng: Seed | None = None,
-    candidates: Pool = Candidates(),  # noqa: B008
+    candidates: Pool = Candidates(),
     initial: ArrayLike | None = None,
     iterations: int = 400,
 ) -> Design:
     """Joint optimisation: move all points of an SBQ design at once to lower the MMD.
 
     The points are a set, not a sequence: a shorter joint design is not a part of a longer one.
-    They come in the order in which SBQ would pick them from among themselves.
+    Their order is the one in which SBQ would pick them if they were its candidates.
 
     Parameters
     ----------
@@ -46,15 +46,15 @@ def joint(
     candidates : Candidates or array_like, shape (M, d)
         How to draw the pool of the SBQ design to start from, or the pool itself.
     initial : array_like, shape (m, d), optional
-        Points that are kept where they are; they count among the n, and come first.
+        Points that do not move. They count among the n, and come first.
     iterations : int
-        Most steps of L-BFGS.
+        Largest number of steps of L-BFGS.
 
     Returns
     -------
     Design
-        Of no larger MMD than the SBQ design. Shorter than n, with `stop` saying so, where SBQ
-        stops early or where points meet: float64 cannot tell them apart then.
+        Its MMD is at most that of the SBQ design. Fewer than n points, with the reason in `stop`,
+        if SBQ stops early or if points come so close that they are no longer numerically distinct.
 
     Raises
     ------
@@ -65,8 +65,8 @@ def joint(
     -----
     Minimises V0 - z'K^{-1}z over the points, where the gradient in x_i is
     -2 w_i (grad z(x_i) - sum_j w_j grad_1 k(x_i, x_j)). For the first three quarters of the steps,
-    the diagonal of K holds a little noise, which keeps points apart. A local minimum:
-    O(n^3 + n^2 d) time a step, O(n^2 d) memory.
+    the diagonal of K contains a little noise, which keeps points apart. The result is a local
+    minimum. O(n^3 + n^2 d) time a step, O(n^2 d) memory.
 
     References
     ----------

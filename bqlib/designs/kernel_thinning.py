@@ -17,7 +17,7 @@ def kernel_thinning(
     n: int,
     *,
     rng: Seed | None = None,
-    candidates: Pool = Candidates(),  # noqa: B008
+    candidates: Pool = Candidates(),
     initial: ArrayLike | None = None,
 ) -> Design:
     """Kernel thinning: halve a pool again and again, so that equal weights stay right.
@@ -32,10 +32,10 @@ def kernel_thinning(
         Number of points.
     rng : numpy.random.Generator or int
     candidates : Candidates or array_like, shape (M, d)
-        How to draw the pool, or the pool itself. Its first n 2^m points are thinned, with the
-        largest m that fits; fresh candidates are not possible.
+        How to draw the pool, or the pool itself; not fresh. The first n 2^m candidates are thinned,
+        where m is as large as the pool allows.
     initial : None
-        Thinning cannot go on from given points.
+        Thinning cannot start from given points.
 
     Returns
     -------
@@ -50,22 +50,25 @@ def kernel_thinning(
 
     Notes
     -----
-    Thins towards the pool, not the target. Splitting and swapping both use `kernel`. O(M^2) time,
-    O(M) memory. The MMD to the pool is O(n^-1) up to logarithms where M is about n^2.
+    The result summarises the pool, not the target. Splitting and swapping both use `kernel`. O(M^2)
+    time, O(M) memory. The MMD to the pool is O(n^-1) up to logarithms if M is about n^2.
 
     References
     ----------
     Dwivedi and Mackey, "Kernel thinning", COLT 2021, arXiv:2105.05842.
     """
     try:
-        from goodpoints import kt
+        from goodpoints import kt  # of an extra
     except ImportError:
         raise ImportError(
-            "kernel thinning is done by the package goodpoints: pip install 'bqlib[thinning]'"
+            "kernel_thinning needs the package goodpoints: run pip install 'bqlib[thinning]'"
         ) from None
     request = checked_request(target, kernel, n, rng, candidates, initial)
     if request.pool is None or len(request.initial):
-        raise ValueError("kernel thinning needs one fixed pool, and no initial points")
+        raise ValueError(
+            "kernel_thinning needs a fixed pool and no initial points: use fresh=False, and leave "
+            "out initial"
+        )
     halvings = (len(request.pool) // n).bit_length() - 1
     pool = request.pool[: n * 2**halvings]
 

@@ -17,7 +17,7 @@ def omp(
     n: int,
     *,
     rng: Seed | None = None,
-    candidates: Pool = Candidates(),  # noqa: B008
+    candidates: Pool = Candidates(),
     initial: ArrayLike | None = None,
 ) -> Design:
     """Orthogonal matching pursuit: each point is where the kernel mean is interpolated worst.
@@ -37,8 +37,8 @@ def omp(
     Returns
     -------
     Design
-        Shorter than n, with `stop` saying so, where float64 cannot tell a further candidate from
-        those picked.
+        Fewer than n points, with the reason in `stop`, if no remaining candidate is numerically
+        distinct from those picked.
 
     Raises
     ------

@@ -16,7 +16,7 @@ def p_greedy(
     n: int,
     *,
     rng: Seed | None = None,
-    candidates: Pool = Candidates(),  # noqa: B008
+    candidates: Pool = Candidates(),
     initial: ArrayLike | None = None,
 ) -> Design:
     """P-greedy points: each is where the prior variance, given the points before it, is largest.
@@ -36,8 +36,8 @@ def p_greedy(
     Returns
     -------
     Design
-        Shorter than n, with `stop` saying so, where float64 cannot tell a further candidate from
-        those picked.
+        Fewer than n points, with the reason in `stop`, if no remaining candidate is numerically
+        distinct from those picked.
 
     Raises
     ------

@@ -1,26 +1,21 @@
 """The candidates of a greedy design: their residual and power from step to step.
 
-The residual of a point is what the kernel mean there has left beside its interpolant from the
-points picked so far, the power what is left of its prior variance: see
-:mod:`bqlib.designs.newton`.
+Residual and power are those of :mod:`bqlib.designs.interpolant`, from the points picked so far.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bqlib.arrays import Array, Indices
 from bqlib.checks import checked_number
 from bqlib.designs.design import Request
+from bqlib.designs.interpolant import Interpolant
 from bqlib.kernels import Kernel
 from bqlib.weights import PIVOT_TOLERANCE, repeat_floor
-
-if TYPE_CHECKING:
-    from bqlib.designs.newton import Interpolant
 
 Score = Callable[[Array, Array], Array]  # of residual (M,) and power (M,), to the score (M,)
 ROUNDING = 16 * np.finfo(float).eps  # of k(x, x): the error of a power
@@ -41,7 +36,7 @@ def scores(candidates: FixedPool | PoolInBlocks, score: Score) -> Array:
 
 
 class FixedPool:
-    """One pool for all steps: its residual, power and basis are carried on from step to step.
+    """One pool for all steps: its residual, power and basis are updated from step to step.
 
     Its points learn of each pick, the `rank`-th from 0, by what an Interpolant knows of it.
 
@@ -119,7 +114,7 @@ class FixedPool:
 
 
 class PoolInBlocks:
-    """Residual and power worked out anew at each step, for a fresh pool or for the fixed one."""
+    """Residual and power, recomputed at each step, for fresh pools or for a fixed one in blocks."""
 
     def __init__(self, request: Request):
         self.request = request
@@ -217,8 +212,8 @@ def candidates_of(
     if least <= memory:
         return PoolInBlocks(request)
     raise MemoryError(
-        f"{size} candidates and n = {n} need {least / 1e9:.3g} GB even in blocks, and there are "
-        f"{memory / 1e9:.3g} GB; take fewer candidates or points, or more memory"
+        f"{size} candidates and n = {n} need {least / 1e9:.3g} GB even in blocks, but only "
+        f"{memory / 1e9:.3g} GB are available: use fewer candidates, fewer points or more memory"
     )
 
 

@@ -8,7 +8,8 @@ from bqlib.arrays import Array, Seed
 from bqlib.candidates import Candidates
 from bqlib.checks import checked_count
 from bqlib.designs.design import Design, Pool, checked_request, support
-from bqlib.designs.newton import Interpolant, newton_greedy
+from bqlib.designs.interpolant import Interpolant
+from bqlib.designs.newton import newton_greedy
 from bqlib.kernels import Kernel
 from bqlib.targets import Target
 from bqlib.weights import PIVOT_TOLERANCE
@@ -20,7 +21,7 @@ def sbq(
     n: int,
     *,
     rng: Seed | None = None,
-    candidates: Pool = Candidates(),  # noqa: B008
+    candidates: Pool = Candidates(),
     initial: ArrayLike | None = None,
     refine: int = 0,
     memory: float | None = None,
@@ -39,25 +40,24 @@ def sbq(
     initial : array_like, shape (m, d), optional
         Points to start from; they count among the n.
     refine : int
-        From how many of the best candidates of each step to climb to a point off the pool, which
-        is then picked. 0: pick candidates. Within the box, where the target has one.
+        Number of best candidates from which a local search starts at each step; it may end off the
+        pool (default 0: pick candidates). The search stays in the target's box, if there is one.
     memory : float, optional
-        Most bytes to use, beside those of drawing candidates. Where the Newton basis of the whole
-        pool takes more, it is worked out anew at each step, block by block: the same picks, for
-        more time. Left out: all that the machine has.
+        Memory limit in bytes, not counting the candidates (default: all memory of the machine).
+        Above it the basis is recomputed in blocks at each step: the same picks, but more slowly.
 
     Returns
     -------
     Design
-        Shorter than n, with `stop` saying so, where float64 cannot tell a further candidate from
-        those picked.
+        Fewer than n points, with the reason in `stop`, if no remaining candidate is numerically
+        distinct from those picked.
 
     Raises
     ------
     ValueError, TypeError
         If an argument is wrong.
     MemoryError
-        If `memory` is too little even for blocks, with the bytes that are needed.
+        If `memory` does not suffice even for blocks. The message gives the bytes needed.
 
     Notes
     -----
@@ -90,7 +90,7 @@ def sbq(
 
 
 def decrement(residual: Array, power: Array) -> Array:
-    """Fall of MMD^2 that each candidate brings; zero where both are zero, or the power infinite."""
+    """Decrease of MMD^2 by each candidate; zero if both are zero, or if the power is infinite."""
     fall = residual * residual
     fall /= np.maximum(power, np.finfo(float).tiny)
     return fall

@@ -25,9 +25,9 @@ def sobol(
 ) -> Design:
     """Scrambled Sobol points mapped to the target, with equal weights: quasi-Monte Carlo.
 
-    The coordinates of a Gaussian go through the normal quantile and the Cholesky factor of the
-    covariance; in a mixture one more coordinate picks the component. Those of a box are scaled.
-    The blocks of a product have coordinates of their own.
+    A Gaussian uses the normal quantile of each coordinate and the Cholesky factor of the
+    covariance. A mixture uses one more coordinate, which picks the component. A box scales the
+    coordinates. Each block of a product has its own coordinates.
 
     Parameters
     ----------
@@ -39,9 +39,9 @@ def sobol(
     rng : numpy.random.Generator or int
         Scrambles the sequence.
     candidates : optional
-        Checked, and then left alone: it is there so that every design is called in one way.
+        Ignored after validation; accepted so that all designs have the same arguments.
     initial : array_like, shape (m, d), optional
-        Points to take the place of the first m.
+        Points that replace the first m.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def sobol(
 
 
 def cube_dim(target: Target) -> int:
-    """How many coordinates of the unit cube make one point; a TypeError where there is no map."""
+    """How many coordinates of the unit cube make one point; a TypeError if there is no map."""
     match target:
         case Uniform():
             return target.dim
@@ -79,8 +79,8 @@ def cube_dim(target: Target) -> int:
         case Product():
             return sum(cube_dim(block) for block in target.blocks)
     raise TypeError(
-        f"sobol has no map from the cube to {type(target).__name__}; it has one to "
-        "GaussianMixture, Uniform and Product of these"
+        f"sobol cannot map the unit cube to {type(target).__name__}; it works for GaussianMixture, "
+        "Uniform and Product of these"
     )
 
 

@@ -37,15 +37,15 @@ def scaled_any_target(kernel: ScaledKernel, target: Target) -> Embedding:
 @register(OnCoordinates, Product)
 @register(OnCoordinates, Uniform)
 def on_coordinates_of_blocks(kernel: OnCoordinates, target: Product | Uniform) -> Embedding:
-    """The embedding of the inner kernel for the blocks of the target that it sees."""
+    """The embedding of the inner kernel for the blocks of the target that it uses."""
     seen, blocks = list(kernel.coordinates), []
     of_first = {own[0]: (own, block) for own, block in blocks_of(target)}
     while seen:
         own, block = of_first.get(seen[0], ([], target))
         if not own or seen[: len(own)] != own:
             raise ValueError(
-                f"OnCoordinates sees {kernel.coordinates}; it must see whole blocks of the "
-                f"target, which are {[tuple(own) for own, _ in blocks_of(target)]}"
+                f"OnCoordinates uses the coordinates {kernel.coordinates}; it must use whole "
+                f"blocks of the target, which are {[tuple(own) for own, _ in blocks_of(target)]}"
             )
         blocks.append(block)
         seen = seen[len(own) :]
@@ -62,8 +62,8 @@ def product_of_blocks(kernel: ProductKernel, target: Product | Uniform) -> Embed
     shared = sorted(c for c, factors in seen.items() if factors > 1)
     if shared:
         raise ValueError(
-            "a product of kernels has a closed form where its factors act on different "
-            f"coordinates, and here they share {shared}; put each factor in OnCoordinates"
+            "a product of kernels has a closed form only if its factors use different coordinates, "
+            f"but here they share {shared}; put each factor in OnCoordinates"
         )
     everywhere = list(range(target.dim))
     parts = [(everywhere, embed(part, target)) for part in kernel.parts]
@@ -71,7 +71,7 @@ def product_of_blocks(kernel: ProductKernel, target: Product | Uniform) -> Embed
 
 
 def _coordinates(kernel: Kernel, dim: int) -> set[int]:
-    """The coordinates that a kernel sees."""
+    """The coordinates that a kernel uses."""
     match kernel:
         case OnCoordinates():
             return set(kernel.coordinates)

@@ -15,14 +15,14 @@ from bqlib.targets import Product, Target, Uniform
 
 @dataclass(frozen=True, eq=False, init=False)
 class Embedding:
-    """A target seen through a kernel: all that quadrature needs to know of the two.
+    """What quadrature needs to know about a target and a kernel.
 
     Attributes
     ----------
     kernel, target
-        The pair this belongs to: every MMD computed from it refers to this target.
+        The pair that this belongs to. Every MMD computed from it refers to this target.
     kernel_mean : callable
-        z(x) = E k(x, X), X from the target: (n, d) to (n,).
+        z(x) = E k(x, X) for X from the target: (n, d) to (n,).
     kernel_mean_gradient : callable
         Gradient of z: (n, d) to (n, d).
     prior_variance : float
@@ -72,9 +72,9 @@ _pairs: dict[tuple[type, type], Embed] = {}
 
 
 def register(kernel_type: type, target_type: type) -> Callable[[F], F]:
-    """Decorator: make a function(kernel, target) -> Embedding the one for this pair of types.
+    """Decorator: register a function(kernel, target) -> Embedding for this pair of types.
 
-    It serves subclasses too; ``object`` as one of the types stands for any.
+    It is used for subclasses too. ``object`` as one of the types means any type.
     """
 
     def keep(function: F) -> F:
@@ -85,7 +85,7 @@ def register(kernel_type: type, target_type: type) -> Callable[[F], F]:
 
 
 def find(kernel_type: type, target_type: type) -> Embed:
-    """The function registered for a pair of types, or a TypeError that names those that work."""
+    """The function registered for a pair of types, or a TypeError that lists pairs that work."""
     for kernel_base in kernel_type.__mro__:
         for target_base in target_type.__mro__:
             if (kernel_base, target_base) in _pairs:
@@ -120,14 +120,14 @@ def embed(kernel: Kernel, target: Target) -> Embedding:
     Raises
     ------
     TypeError
-        If `kernel` is no kernel or `target` no target, or the pair has no closed form here; the
-        message names the pairs that have.
+        If `kernel` is not a kernel or `target` is not a target, or if bqlib has no closed form for
+        the pair; the message then lists pairs that have one.
     ValueError
         If kernel and target differ in dimension, or their parameters leave no closed form.
 
     Notes
     -----
-    The function of each pair, in the module of its kernel, tells its formulas and what they cost.
+    The function of each pair, in the module of its kernel, documents its formulas and their costs.
 
     References
     ----------
@@ -144,9 +144,9 @@ def embed(kernel: Kernel, target: Target) -> Embedding:
     """
     if isinstance(target, Kernel):
         raise TypeError(
-            f"the target is a kernel, {type(target).__name__}, and the kernel is of type "
-            f"{type(kernel).__name__}; a design takes first the target and then the kernel, "
-            "embed first the kernel and then the target"
+            f"the target is a kernel ({type(target).__name__}) and the kernel is of type "
+            f"{type(kernel).__name__}: check their order, which is target, kernel for a design, "
+            "and kernel, target for embed"
         )
     if not isinstance(kernel, Kernel):
         raise TypeError(
@@ -155,13 +155,13 @@ def embed(kernel: Kernel, target: Target) -> Embedding:
     if not hasattr(target, "dim"):
         raise TypeError(
             f"the target is of type {type(target).__name__}; it must be one of bqlib.targets, or "
-            "have `dim` and an embedding of its own; a density goes to bqlib.Unnormalised"
+            "an object with `dim` and a registered embedding. For a density use bqlib.Unnormalised"
         )
     function = find(type(kernel), type(target))
     if kernel.dim is not None and kernel.dim != target.dim:
         raise ValueError(
             f"the kernel is for points of dimension {kernel.dim}, the target has dimension "
-            f"{target.dim}"
+            f"{target.dim}; they must be equal"
         )
     embedding = function(kernel, target)
     if isinstance(embedding, Embedding):  # a plug-in's may be anything
@@ -170,11 +170,11 @@ def embed(kernel: Kernel, target: Target) -> Embedding:
 
 
 def points_of(embedding: Embedding, points: ArrayLike) -> Array:
-    """Points that are said to belong to an embedding, as a float array (n, d), both checked."""
+    """Points for an embedding as a float array (n, d); checks both."""
     if not isinstance(embedding, Embedding):
         raise TypeError(
-            f"the embedding is of type {type(embedding).__name__}; it must be a bqlib.Embedding, "
-            "as embed(kernel, target) and the field `embedding` of a design are"
+            f"the embedding is of type {type(embedding).__name__}; it must be a bqlib.Embedding: "
+            "use embed(kernel, target), or the attribute `embedding` of a design"
         )
     return checked_points(points, embedding.target.dim)
 

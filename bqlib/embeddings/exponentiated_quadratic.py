@@ -64,8 +64,8 @@ def exponentiated_quadratic_gaussian_mixture(
 def exponentiated_quadratic_uniform(kernel: ExponentiatedQuadratic, target: Uniform) -> Embedding:
     """Kernel mean by the error function, in each coordinate. O(n d) for n points.
 
-    Where the box is short against the length-scale, differences of error functions cancel, and
-    Gauss-Legendre quadrature of the kernel takes their place.
+    If the box is short compared with the length-scale, differences of error functions cancel, and
+    Gauss-Legendre quadrature of the kernel is used instead.
     """
     if target.dim > 1 or kernel.lengthscale is None:
         return embed_by_blocks(kernel, target)

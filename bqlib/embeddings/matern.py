@@ -21,17 +21,17 @@ from bqlib.targets import GaussianMixture, Product, Uniform
 def matern_gaussian_mixture(kernel: Matern, target: GaussianMixture) -> Embedding:
     """Kernel mean by erfcx, in each coordinate of each component. O(n J d) for n points.
 
-    The covariances must be diagonal: where the coordinates of a component depend on each other,
-    no closed form exists.
+    The covariances must be diagonal: no closed form exists if the coordinates of a component depend
+    on each other.
     """
     off_diagonal = target.covariances * (1 - np.eye(target.dim))
     if off_diagonal.any():
         j = int(np.argmax(off_diagonal.any(axis=(1, 2))))
         raise ValueError(
-            f"Matern has no closed form for a GaussianMixture with full covariances, and that of "
-            f"component {j} is not diagonal; what works: diagonal covariances with Matern, full "
-            "ones with ExponentiatedQuadratic or RationalQuadratic, or "
-            "Empirical(target.sample(n, rng)) with Matern"
+            "Matern has closed forms only for a GaussianMixture with diagonal covariances, and "
+            f"that of component {j} is not diagonal; use diagonal covariances, or the kernel "
+            "ExponentiatedQuadratic or RationalQuadratic, or the target "
+            "Empirical(target.sample(n, rng))"
         )
     height = kernel.height(target.dim)
     rates = kernel.rates(target.dim)
@@ -68,8 +68,8 @@ def one_sided(coefficients: Sequence[float], u: Array, deviation: Array, rate: A
 
     P is a polynomial of degree 2 or less. With b = rate deviation and
     a = (b - u / deviation) / sqrt 2, the moments of the tilted Gaussian follow from erfc(a). They
-    cancel like a^(2 degree) for large a: there Gauss-Laguerre quadrature with the tilted rate
-    takes their place, and its error is below 1e-13.
+    cancel like a^(2 degree) for large a. There Gauss-Laguerre quadrature with the tilted rate is
+    used instead; its error is below 1e-13.
     """
     u, deviation, rate = np.broadcast_arrays(u, deviation, rate)
     b = rate * deviation

@@ -55,8 +55,8 @@ def mix_over_lengthscales(
     """
     if not 0.1 <= kernel.alpha <= 1e6:
         raise ValueError(
-            f"alpha is {kernel.alpha:g}; an embedding needs alpha from 0.1 to 1e6 (above it, the "
-            "kernel is ExponentiatedQuadratic to 6 digits)"
+            f"alpha is {kernel.alpha:g}; an embedding needs alpha between 0.1 and 1e6. Above, use "
+            "ExponentiatedQuadratic, which is the same kernel to 6 digits"
         )
     height = kernel.height(target.dim)
     precisions, weights = gamma_rule(kernel.alpha)

@@ -13,8 +13,8 @@ def stein_any_target(kernel: Stein, target: Target) -> Embedding:
     """Kernel mean C everywhere, and V0 = C: the rest of the kernel has mean zero under p."""
     if kernel.target is not target:
         raise ValueError(
-            "this Stein kernel was made for another target; make it from the very object it is "
-            "used with: Stein(target)"
+            "this Stein kernel belongs to another target; make it with Stein(target) from the same "
+            "target object that you use it with"
         )
     constant = float(kernel.constant)
     return Embedding(

@@ -32,8 +32,9 @@ def unit_cube_uniform(kernel: UnitCubeKernel, target: Uniform) -> Embedding:
     """Kernel mean as a product of polynomials. O(n d) for n points."""
     if (target.lower != 0).any() or (target.upper != 1).any():
         raise ValueError(
-            f"{type(kernel).__name__} is a kernel on [0, 1]^d, and the box is another; rescale the "
-            "points, or use ExponentiatedQuadratic or Matern, which have an embedding on any box"
+            f"{type(kernel).__name__} is defined only on [0, 1]^d, but the target is another box: "
+            "rescale the points, or use ExponentiatedQuadratic or Matern, which have an embedding "
+            "on any box"
         )
     if target.dim > 1:
         return embed_by_blocks(kernel, target)

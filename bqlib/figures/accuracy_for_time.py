@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from bqlib.figures import style
+from bqlib.figures import panels, style
 
 PLANS = (
     "iid", "herding", "herding_bq", "sbq_100_herding", "block_sbq_50", "block_sbq_20",
@@ -42,16 +42,15 @@ def accuracy_for_time(alternatives, cost, refinement):
                 **style.MARKER, label=style.algorithm_name(plan), gid=plan,
             )  # fmt: skip
         axes.set(xscale="log", yscale="log", ylabel="MMD to the target")
-        axes.set_xlabel("CPU seconds of one thread, pool given")
+        axes.set_xlabel("CPU seconds on one thread, without drawing the pool")
         axes.annotate(
             "better", (0.03, 0.03), (0.12, 0.12), xycoords="axes fraction",
             textcoords="axes fraction", color="#555555", fontsize=9,
             arrowprops={"arrowstyle": "->", "color": "#808080"},
         )  # fmt: skip
-        figure.legend(
-            loc="outside lower center", ncols=3, handlelength=3.5, alignment="left",
-            title=f"Along each line n = {', '.join(f'{n}' for n in sizes)}; "
-            f"{cost.sizes['seed']} seeds, pool of {cost['pool'].values.max()}.",
-            title_fontsize=9,
+        panels.legend(
+            figure, f"Markers: n = {', '.join(f'{n}' for n in sizes)}; "
+            f"{style.counted(cost.sizes['seed'], 'seed')}, pool of {cost['pool'].values.max()}.",
+            columns=3,
         )  # fmt: skip
     return figure

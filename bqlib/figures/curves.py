@@ -3,13 +3,13 @@
 from itertools import product
 
 from matplotlib import rc_context
-from matplotlib.figure import Figure
 
 from bqlib.figures import panels, style
 from bqlib.schema import long_name, on_all_dims
 
 FALLING = ("mmd", "error", "error_quantile", "bound_ratio")  # drawn on a logarithmic scale
 MOST_COLUMNS = 4
+LONGEST_TITLE = 34  # letters that fit above a panel
 
 
 def curves(dataset, quantity="mmd", rows=None, columns=None):
@@ -32,7 +32,8 @@ def curves(dataset, quantity="mmd", rows=None, columns=None):
     Raises
     ------
     ValueError
-        If there is no such dimension, or one that has several labels has no place.
+        If there is no such dimension, or a dimension with several labels has neither rows nor
+        columns.
     """
     part = on_all_dims(dataset, (quantity, "status"))
     rows, columns = _places(part, quantity, rows, columns)
@@ -42,26 +43,23 @@ def curves(dataset, quantity="mmd", rows=None, columns=None):
     wrapped = rows is None and len(across) > MOST_COLUMNS
     width = MOST_COLUMNS if wrapped else len(across)
     cells = list(product([None] if rows is None else part[rows].values.tolist(), across))
-    height = -(-len(cells) // width)
     with rc_context(style.RC):
-        size = (max(6.0, 3.0 * width), 3.2 * height + 1.2)
-        figure = Figure(figsize=size, layout="constrained")
-        grid = figure.subplots(height, width, sharex=True, sharey=True, squeeze=False)
-        for axes in grid.ravel()[len(cells) :]:
-            axes.set_axis_off()
-        for axes, labels in zip(grid.ravel(), cells, strict=False):
+        figure, (row,) = panels.grid(
+            len(cells), width, width=max(6.0, 3.0 * width), height=3.2, margin=1.2,
+            ylabel=long_name(part, quantity),
+        )  # fmt: skip
+        for axes, labels in zip(row, cells, strict=True):
             chosen = {d: x for d, x in zip((rows, columns), labels, strict=True) if d is not None}
             _draw(axes, part, quantity, chosen, looks)
-            axes.set_title(", ".join(named(dim, label) for dim, label in chosen.items()))
-        panels.label_outside(grid)
-        for axes in grid[:, 0]:
-            axes.set_ylabel(long_name(part, quantity))
-        panels.legend(figure, looks, part.sizes["seed"])
+            names = [named(dim, label) for dim, label in chosen.items()]
+            title = ", ".join(names)
+            axes.set_title(title if len(title) <= LONGEST_TITLE else "\n".join(names))
+        panels.legend(figure, panels.about_seeds(part.sizes["seed"]), handles=panels.handles(looks))
     return figure
 
 
 def named(dim, label):
-    """A label with the name of its dimension where it would not speak for itself."""
+    """A label, with the name of its dimension unless the label is enough."""
     if dim == "algorithm":
         return style.algorithm_name(label)
     if dim == "lengthscale":
@@ -75,10 +73,12 @@ def _places(part, quantity, rows, columns):
     free = [d for d in dims if d not in ("algorithm", "seed", "n") and part.sizes[d] > 1]
     allowed = [dim for dim in dims if dim != "n"]
     wrong = [dim for dim in (rows, columns) if dim is not None and dim not in allowed]
-    if "n" not in dims or wrong or (rows is not None and rows == columns):
+    if "n" not in dims:
+        raise ValueError(f"{quantity} has one value for all n: take a variable over n")
+    if wrong or (rows is not None and rows == columns):
         raise ValueError(
-            f"{quantity} has panels for two different ones of {', '.join(allowed)}, and needs n; "
-            f"rows is {rows}, columns is {columns}"
+            f"rows is {rows} and columns is {columns}; they must be two different ones of "
+            f"{', '.join(allowed)}"
         )
     others = [dim for dim in free if dim not in (rows, columns)]
     if columns is None and others:
@@ -88,8 +88,8 @@ def _places(part, quantity, rows, columns):
         rows = others.pop(0)
     if others:
         raise ValueError(
-            f"{', '.join(others)} has several labels and no place: select one with .sel, or name "
-            "it as rows or columns"
+            f"{', '.join(others)} has several labels but neither rows nor columns: select one "
+            "label with .sel, or name it as rows or columns"
         )
     return rows, columns
 
@@ -102,4 +102,4 @@ def _draw(axes, part, quantity, chosen, looks):
     _, notes = panels.draw_curves(axes, panel, quantity, {}, shown)
     if quantity in FALLING:
         axes.set_yscale("log")
-    panels.write(axes, notes, 28)
+    panels.write(axes, notes, panels.LETTERS[3])

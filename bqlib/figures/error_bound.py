@@ -1,12 +1,11 @@
-"""Errors of single functions against n, with the bound that the MMD is."""
+"""Errors of single functions against n, and their bound, the MMD."""
 
 import numpy as np
 from matplotlib import rc_context
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from bqlib import published
-from bqlib.analysis.paper import is_the_papers
+from bqlib.analysis.paper import is_papers_cell
 from bqlib.figures import panels, style
 from bqlib.rates import log_spaced
 from bqlib.schema import OK
@@ -17,9 +16,9 @@ PUBLISHED = {"marker": "", "color": "#CC79A7", "linewidth": 1.8, "linestyle": "-
 def error_bound(dataset, errors):
     """Errors of single functions of norm one and their bound, a panel for each algorithm.
 
-    In each panel is said how near the bound any function comes, of all functions, seeds and n.
-    Where the cell has the settings of Huszar and Duvenaud (2012), the curve that they print as a
-    bound is drawn too: the square of the MMD, which is none.
+    Each panel says how near the largest error comes to its bound, over all functions, seeds and
+    n. At the settings of Huszar and Duvenaud (2012), the curve that they print as a bound is drawn
+    too: it is the square of the MMD, which is not a bound.
 
     Parameters
     ----------
@@ -38,15 +37,13 @@ def error_bound(dataset, errors):
     n = errors["n"].values
     at = log_spaced(1, n[-1], 150) - 1 if n[-1] > 1 else np.array([0])
     styles = style.line_styles(list(errors["algorithm"].values))
-    compared = is_the_papers(dataset, cell)
-    columns = min(2, len(styles))
-    rows = -(-len(styles) // columns)
+    compared = is_papers_cell(dataset, cell)
     with rc_context(style.RC):
-        figure = Figure(figsize=(style.WIDTH, 3.4 * rows + 1), layout="constrained")
-        grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
-        for axes in grid.ravel()[len(styles) :]:
-            axes.set_axis_off()
-        for axes, (algorithm, line) in zip(grid.ravel(), styles.items(), strict=False):
+        figure, (row,) = panels.grid(
+            len(styles), min(2, len(styles)), width=style.WIDTH, height=3.4, margin=1.0,
+            ylabel="absolute error, MMD",
+        )  # fmt: skip
+        for axes, (algorithm, line) in zip(row, styles.items(), strict=True):
             axes.set_title(style.algorithm_name(algorithm))
             single = errors.sel(algorithm=algorithm).isel(n=at)
             bound = single["mmd"].values
@@ -63,13 +60,10 @@ def error_bound(dataset, errors):
                 curves = published.curves("bound")
                 panels.draw_published(axes, curves, {algorithm: line}, n[-1], **PUBLISHED)
             ratio = float(ratios.sel(algorithm=algorithm))
-            note = "" if np.isnan(ratio) else f"largest error of all: {ratio:.2f} of its bound"
+            note = "" if np.isnan(ratio) else f"largest error: {ratio:.2f} of its bound"
             panels.write(axes, [note], panels.LETTERS[2])
-            axes.set(xscale="log", yscale="log", xlim=(n[0], n[-1]))
-            axes.xaxis.set_major_formatter("{x:g}")
-        panels.label_outside(grid)
-        for axes in grid[:, 0]:
-            axes.set_ylabel("absolute error, MMD")
+            axes.set_yscale("log")
+            panels.spread_n(axes, n)
         _legend(figure, errors, dataset.sizes["seed"], compared and "sbq" in styles)
     return figure
 
@@ -87,11 +81,8 @@ def _legend(figure, errors, seeds, compared):
         label = "published as the bound: square of the MMD"
         handles.append(Line2D([], [], **PUBLISHED, label=label))
     title = (
-        f"{errors['target'].item()}, length-scale {errors['lengthscale'].item():g}. Lines are of "
-        f"seed {errors['seed'].item()}; the largest error is over all functions, n and {seeds} "
-        "seeds."
+        f"{errors['target'].item()}, length-scale {errors['lengthscale'].item():g}. Lines: seed "
+        f"{errors['seed'].item()}. Largest error: over all functions, all n and "
+        f"{style.counted(seeds, 'seed')}."
     )
-    figure.legend(
-        handles=handles, loc="outside lower center", ncols=3, handlelength=3.5, title=title,
-        title_fontsize=9, alignment="left",
-    )  # fmt: skip
+    panels.legend(figure, title, handles=handles, columns=3)

@@ -6,11 +6,11 @@ from itertools import product
 import numpy as np
 from matplotlib import rc_context
 from matplotlib.colors import LogNorm, Normalize
-from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from bqlib.analysis import maps
-from bqlib.figures import style
+from bqlib.analysis.fits import fit_rates
+from bqlib.figures import panels, style
 from bqlib.figures.curves import named
 from bqlib.schema import SWEEP_DIMS
 
@@ -24,10 +24,10 @@ def heatmap(
 ):  # fmt: skip
     """A number for each cell of a sweep, in panels over two of its dimensions.
 
-    A cell without a number is white and says why: "missing" and "failed" trials, "ends early"
-    where the curve of a seed ends before n, "not reached" where the median seed stays above the
-    error. A hatched rate is the mean slope of a curve that is no power law, see
-    :func:`bqlib.analysis.maps.map_of_rates`. No number stands for another.
+    A cell without a number is white and says why: trials are "missing" or "failed"; the curve of a
+    seed "ends early", before n; or the error is "not reached" by the median seed. A hatched cell
+    has the mean slope of a curve that is not a power law, see
+    :func:`bqlib.analysis.maps.map_of_rates`.
 
     Parameters
     ----------
@@ -60,13 +60,11 @@ def heatmap(
     needs = {"rate": (), "error": ("n",), "points": ("error",), "seconds": ("error", "seconds")}
     given = {"n": n, "error": error, "seconds": seconds}
     if kind not in needs:
-        raise ValueError(f'there is no heat map of "{kind}"; there are {", ".join(KINDS)}')
+        raise ValueError(f'kind is "{kind}"; it must be one of {", ".join(KINDS)}')
     absent = [name for name in needs[kind] if given[name] is None]
     if absent:
-        raise ValueError(f"a heat map of {kind} needs {' and '.join(absent)}")
+        raise ValueError(f'a heat map of kind "{kind}" needs the argument {" and ".join(absent)}')
     if kind == "rate":
-        from bqlib.analysis.fits import fit_rates
-
         fits = fit_rates(dataset, windows=None if window is None else [window])
         return draw(maps.map_of_rates(fits), x, y)
     if kind == "error":
@@ -92,13 +90,16 @@ def draw(found, x="lengthscale", y=None, *, logarithmic=False):
     -------
     matplotlib.figure.Figure
     """
+    dims = ", ".join(SWEEP_DIMS)
+    if set(found.dims) != set(SWEEP_DIMS):
+        raise ValueError(
+            f"a map must have the dimensions {dims}, and this has {', '.join(found.dims)}: select "
+            "one label of any other dimension"
+        )
     if y is None:
         y = "target" if found.sizes["target"] > 1 or x == "algorithm" else "algorithm"
-    if x == y or not {x, y} <= set(SWEEP_DIMS) or set(found.dims) != set(SWEEP_DIMS):
-        raise ValueError(
-            f"a map over {', '.join(found.dims)} cannot have the sides {x} and {y}: take two of "
-            f"{', '.join(SWEEP_DIMS)}, and select one label of any other dimension"
-        )
+    if x == y or not {x, y} <= set(SWEEP_DIMS):
+        raise ValueError(f"x is {x} and y is {y}; they must be two different ones of {dims}")
     others = [dim for dim in SWEEP_DIMS if dim not in (x, y)]
     cells = list(product(*(found[dim].values.tolist() for dim in others)))
     several = [dim for dim in others if found.sizes[dim] > 1]
@@ -108,27 +109,22 @@ def draw(found, x="lengthscale", y=None, *, logarithmic=False):
     readable = across <= MOST_WITH_NUMBERS
     form = _rounded if logarithmic else "{:.2f}".format
     width = min(len(cells), max(1, MOST_WITH_NUMBERS // across))
-    height = -(-len(cells) // width)
     with rc_context(style.RC):
-        inches = (max(5.0, 1.6 + 0.78 * across * width), 1.5 + height * (0.55 + 0.44 * down))
-        if not readable:
-            inches = (style.WIDTH, inches[1])
-        figure = Figure(figsize=inches, layout="constrained")
-        grid = figure.subplots(height, width, sharex=True, sharey=True, squeeze=False)
-        for axes in grid.ravel()[len(cells) :]:
-            axes.set_axis_off()
-        for axes, labels in zip(grid.ravel(), cells, strict=False):
+        figure, (grid,) = panels.grid(
+            len(cells), width, height=0.55 + 0.44 * down, margin=1.5,
+            width=max(5.0, 1.6 + 0.78 * across * width) if readable else style.WIDTH,
+            xlabel="length-scale" if x == "lengthscale" else x,
+        )  # fmt: skip
+        for axes, labels in zip(grid, cells, strict=True):
             chosen = dict(zip(others, labels, strict=True))
             _draw_panel(axes, found.sel(chosen).transpose(y, x), scale, readable and form)
             axes.set_title(", ".join(named(dim, chosen[dim]) for dim in several))
-        _label(grid, found, x, y, len(cells))
-        image = next((axes.images[0] for axes in grid.flat if axes.images), None)
-        if image is not None:
-            bar = figure.colorbar(image, ax=grid, shrink=0.9, aspect=30, pad=0.02)
-            tall = int(11 * inches[1])  # letters that go along the bar
-            bar.set_label(textwrap.fill(found["value"].attrs["long_name"], tall))
-            bar.outline.set_visible(False)
-        note = textwrap.fill(_note(found, readable), int(13 * inches[0]))
+            _number(axes, found, x, y)
+        bar = figure.colorbar(grid[0].images[0], ax=figure.axes, shrink=0.9, aspect=30, pad=0.02)
+        tall = int(11 * figure.get_figheight())  # letters that go along the bar
+        bar.set_label(textwrap.fill(found["value"].attrs["long_name"], tall))
+        bar.outline.set_visible(False)
+        note = textwrap.fill(_note(found, readable), int(13 * figure.get_figwidth()))
         if note:
             figure.supxlabel(note, fontsize=9, x=0.01, ha="left")
     return figure
@@ -179,16 +175,11 @@ def _rounded(value):
     )
 
 
-def _label(grid, found, x, y, count):
-    width = grid.shape[1]
+def _number(axes, found, x, y):
     columns, rows = found[x].values.tolist(), found[y].values.tolist()
     step = -(-len(columns) // MOST_WITH_NUMBERS)
-    for i, axes in enumerate(grid.ravel()[:count]):
-        axes.set_xticks(range(0, len(columns), step), [_tick(x, c) for c in columns[::step]])
-        axes.set_yticks(range(len(rows)), [_tick(y, row) for row in rows])
-        if i + width >= count:
-            axes.tick_params(labelbottom=True)
-            axes.set_xlabel("length-scale" if x == "lengthscale" else x)
+    axes.set_xticks(range(0, len(columns), step), [_tick(x, c) for c in columns[::step]])
+    axes.set_yticks(range(len(rows)), [_tick(y, row) for row in rows])
 
 
 def _tick(dim, label):
@@ -202,8 +193,9 @@ def _note(found, readable):
     note = ""
     if known & {"exp", "floor", "undecided"}:
         note = (
-            "Hatched: mean slope of a curve that is no power law. Fits best: exp(-c n^b) (exp), a "
-            "power law with a floor (floor), or no one model in 95 % of the seeds (undecided). "
+            "Hatched: the curve is not a power law, and the number is its mean slope. The word "
+            "names the model that fits best: exp(-c n^b) (exp) or a power law with a floor "
+            "(floor); undecided: no model is best in 95 % of the seeds. "
         )
     if not readable and np.isnan(found["value"].values).any():
         note += "White: no number."

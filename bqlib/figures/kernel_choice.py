@@ -9,18 +9,22 @@ from bqlib.figures import style
 
 EVALUATE = (0.5, 1.0, 2.0)
 LOOKS = {
-    "assumed": {"color": "#E69F00", "marker": "v", "label": "length-scale assumed"},
-    "fitted": {"color": "#0072B2", "marker": "o", "label": "fitted by marginal likelihood"},
+    "assumed": {"color": "#E69F00", "marker": "v", "label": "assumed length-scale"},
+    "fitted": {
+        "color": "#0072B2",
+        "marker": "o",
+        "label": "length-scale fitted by marginal likelihood",
+    },
     "true": {"color": "#5D5D5D", "marker": "X", "label": "true length-scale"},
 }
 
 
 def kernel_choice(study):
-    """Points selected at one length-scale, weighed at another and judged at a third; and the fit.
+    """Points selected at one length-scale, weighted at another and judged at a third; and the fit.
 
-    Above, each cell is the MMD over that of points and weights made at the length-scale at which it
-    is taken. Below, functions drawn at a true length-scale have their integrals estimated by three
-    recipes.
+    Above, each cell is the MMD at one length-scale, divided by the MMD of points and weights made
+    at that length-scale. Below, three recipes estimate the integrals of functions that were drawn
+    at a true length-scale.
 
     Parameters
     ----------
@@ -42,10 +46,10 @@ def kernel_choice(study):
             shown = shown / shown.sel(select=factor, weigh=factor)
             _draw_matrix(axes, shown.transpose("select", "weigh"), own)
             axes.set_title(f"judged at length-scale {factor * own:g}")
-        panels[0].set_ylabel("points selected at")
+        panels[0].set_ylabel("length-scale of the points")
         panels[1].set_xlabel(
-            "weights made at\nNumbers: MMD over that of points selected and weighted at the "
-            "length-scale they are judged at."
+            "length-scale of the weights\nNumbers: MMD divided by the MMD of points and weights "
+            "made at the length-scale of the panel."
         )
         _draw_recipes(below, study, own)
     return figure

@@ -3,7 +3,7 @@
 from matplotlib import rc_context
 
 from bqlib import published
-from bqlib.analysis.paper import is_the_papers
+from bqlib.analysis.paper import is_papers_cell
 from bqlib.figures import panels, style
 
 
@@ -28,19 +28,20 @@ def mmd(dataset):
     styles = style.line_styles(list(dataset["algorithm"].values))
     sentences = []
     with rc_context(style.RC):
-        figure, cells, letters = panels.grid(
+        figure, cells, letters = panels.grid_of_lengthscales(
             panels.pairs(dataset), dataset["lengthscale"].values, "MMD to the target"
         )
         for axes, cell in cells:
-            if is_the_papers(dataset, cell):
+            if is_papers_cell(dataset, cell):
                 panels.draw_published(axes, published.curves("mmd"), styles, n[-1])
-                sentences = [
-                    "Thin lines, marked at their ends: published by Huszár and Duvenaud (2012)."
-                ]
+                sentences = [panels.THIN_LINES]
             medians, notes = panels.draw_curves(axes, dataset, "mmd", cell, styles)
             axes.set_yscale("log")
             if medians:
                 panels.draw_guides(axes, n, max(median[0] for _, median in medians.values()))
             panels.write(axes, notes, letters)
-        panels.legend(figure, styles, dataset.sizes["seed"], *sentences)
+        panels.legend(
+            figure, panels.about_seeds(dataset.sizes["seed"]), *sentences,
+            handles=panels.handles(styles),
+        )  # fmt: skip
     return figure

@@ -4,11 +4,10 @@ import json
 
 import numpy as np
 from matplotlib import rc_context
-from matplotlib.figure import Figure
 
 from bqlib import published
 from bqlib.analysis.cells import integrands_of
-from bqlib.analysis.paper import is_the_papers
+from bqlib.analysis.paper import is_papers_cell
 from bqlib.figures import panels, style
 
 
@@ -35,39 +34,37 @@ def out_of_model(dataset):
     integrands = integrands_of(dataset, within=False)
     dataset = dataset[["error", "weight_l1", "status"]].sel(integrand=integrands).compute()
     styles = style.line_styles(list(dataset["algorithm"].values))
-    pairs = panels.pairs(dataset)
     rows = [
         (name, pair | {"lengthscale": lengthscale})
-        for name, pair in pairs.items()
+        for name, pair in panels.pairs(dataset).items()
         for lengthscale in dataset["lengthscale"].values
     ]
     columns = len(integrands) + 1
     sentences = []
     with rc_context(style.RC):
-        figure = Figure(
-            figsize=(max(style.WIDTH, 3 * columns), 3.4 * len(rows) + 1), layout="constrained"
-        )
-        grid = figure.subplots(len(rows), columns, sharex=True, squeeze=False)
+        figure, grid = panels.grid(
+            columns, columns, width=max(style.WIDTH, 3.0 * columns), height=3.4, margin=1.0,
+            groups=len(rows), sharey=False, ylabel="mean absolute error",
+        )  # fmt: skip
         for row, (pair, cell) in zip(grid, rows, strict=True):
-            name = f"length-scale {cell['lengthscale']:g}"
-            if len(pairs) > 1:
-                name = f"{pair}\n{name}"
+            name = f"{pair}\nlength-scale {cell['lengthscale']:g}".strip()
             for axes, integrand in zip(row, integrands, strict=False):
                 axes.set_title(f"{name}\n{_described(integrand, contents[integrand])}")
                 axes.sharey(row[0])
                 selected = cell | {"integrand": integrand}
                 medians, _ = panels.draw_curves(axes, dataset, "error", selected, styles)
                 axes.set_yscale("log")
-                if is_the_papers(dataset, cell) and medians:
+                if is_papers_cell(dataset, cell) and medians:
                     sentences = _draw_published(axes, styles, medians)
-            row[0].set_ylabel("mean absolute error")
             row[-1].set_title(f"{name}\nweights")
             row[-1].set_ylabel("sum of absolute weights")
             _, notes = panels.draw_curves(row[-1], dataset, "weight_l1", cell, styles)
             row[-1].set_yscale("log")
             panels.write(row[-1], notes, panels.LETTERS[3], "upper left")
-        panels.label_outside(grid)
-        panels.legend(figure, styles, dataset.sizes["seed"], *sentences)
+        panels.legend(
+            figure, panels.about_seeds(dataset.sizes["seed"]), *sentences,
+            handles=panels.handles(styles),
+        )  # fmt: skip
     return figure
 
 
@@ -98,7 +95,7 @@ def _draw_published(axes, styles, medians):
     scaled = {name: (n, factor * value) for name, (n, value) in curves.items()}
     panels.draw_published(axes, scaled, styles, axes.get_xlim()[1])
     return [
-        "Thin lines, marked at their ends: published by Huszár and Duvenaud (2012), for functions "
-        f"of which little\nis said: with n + {published.SHIFT} in the place of n, and all errors "
-        "of a panel times one factor, so that shapes\nalone compare."
+        panels.THIN_LINES,
+        f"Their n is drawn as n + {published.SHIFT}. They do not say how they drew functions,",
+        "so all their errors in a panel are multiplied by one factor: compare shapes only.",
     ]

@@ -1,4 +1,4 @@
-"""What figures of curves against n share: a grid of panels, lines with bands, notes, a legend."""
+"""What figures share: a grid of panels, lines with bands, notes and a legend below."""
 
 import textwrap
 from itertools import product
@@ -8,29 +8,78 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from bqlib.figures import style
-from bqlib.rates import log_spaced
+from bqlib.rates import FEWEST_SEEDS, log_spaced, mean_interval
 from bqlib.schema import FAILED, MISSING, OK, SWEEP_DIMS
 
 COLUMNS = {1: 1, 2: 2, 3: 3, 4: 2}  # of so many panels
 LETTERS = {1: 60, 2: 42, 3: 28}  # that fit on a line of notes, where so many panels share a row
+THIN_LINES = "Thin lines with a marker at the end: published by Huszár and Duvenaud (2012)."
+
+
+def grid(
+    count, columns, *, width, height, margin, groups=1, sharey=True, xlabel="number of points n",
+    ylabel="",
+):  # fmt: skip
+    """A figure with panels in rows, of which only the outer ones have labels.
+
+    Parameters
+    ----------
+    count : int
+        Panels in each group.
+    columns : int
+        Panels side by side.
+    width, height, margin : float
+        Inches: of the figure, of a row of panels, and of all that is above and below the rows.
+    groups : int
+        Each starts a row of its own.
+    sharey : bool or {"row"}
+        Which panels have the same y axis; all have the same x axis.
+    xlabel, ylabel : str
+        Below the lowest panel of each column, and beside the first panel of each row.
+
+    Returns
+    -------
+    figure : matplotlib.figure.Figure
+    axes : numpy.ndarray
+        Of Axes, with shape (groups, count).
+    """
+    rows_each = -(-count // columns)
+    rows = groups * rows_each
+    figure = Figure(figsize=(width, height * rows + margin), layout="constrained")
+    places = figure.subplots(rows, columns, sharex=True, sharey=sharey, squeeze=False)
+    by_group = places.reshape(groups, rows_each * columns)
+    for axes in by_group[:, count:].flat:
+        axes.set_axis_off()
+    for i, j in np.ndindex(places.shape):
+        if not places[i, j].axison:
+            places[i - 1, j].tick_params(labelbottom=True)
+        if i == rows - 1 or not places[i + 1, j].axison:
+            places[i, j].set_xlabel(xlabel)
+    for axes in places[:, 0]:
+        axes.set_ylabel(ylabel)
+    return figure, by_group[:, :count]
 
 
 def pairs(dataset, **more):
-    """Title to selection of each target and kernel, with each label of `more` dimensions."""
+    """Title to selection of each target and kernel, with each label of `more` dimensions.
+
+    The title is empty where there is only one.
+    """
     dims = {"target": dataset["target"].values, "kernel": dataset["kernel"].values, **more}
+    every = list(product(*dims.values()))
     return {
-        ", ".join(labels): dict(zip(dims, labels, strict=True))
-        for labels in product(*dims.values())
+        ", ".join(labels) if len(every) > 1 else "": dict(zip(dims, labels, strict=True))
+        for labels in every
     }
 
 
-def grid(groups, lengthscales, ylabel, columns=COLUMNS):
+def grid_of_lengthscales(groups, lengthscales, ylabel, columns=COLUMNS):
     """A figure with a panel for each length-scale in each group.
 
     Parameters
     ----------
     groups : dict
-        Title of a group to what it selects of a dataset, such as its target and kernel.
+        Title of a group to what it selects of a dataset, as :func:`pairs` gives them.
     lengthscales : sequence of float
     ylabel : str
     columns : dict
@@ -45,35 +94,16 @@ def grid(groups, lengthscales, ylabel, columns=COLUMNS):
         Letters that fit on a line of notes.
     """
     columns = columns.get(len(lengthscales), 3)
-    rows_each = -(-len(lengthscales) // columns)
-    rows = rows_each * len(groups)
-    figure = Figure(
-        figsize=(style.WIDTH if columns > 1 else 6.0, 3.9 * rows + 0.9), layout="constrained"
-    )
-    axes_grid = figure.subplots(rows, columns, sharex=True, sharey="row", squeeze=False)
+    figure, by_group = grid(
+        len(lengthscales), columns, width=style.WIDTH if columns > 1 else 6.0, height=3.9,
+        margin=0.9, groups=len(groups), sharey="row", ylabel=ylabel,
+    )  # fmt: skip
     panels = []
-    for g, (title, selected) in enumerate(groups.items()):
-        own = axes_grid[g * rows_each : (g + 1) * rows_each].ravel()
-        for axes in own[len(lengthscales) :]:
-            axes.set_axis_off()
-        for axes, lengthscale in zip(own, lengthscales, strict=False):
-            name = f"length-scale {lengthscale:g}"
-            axes.set_title(f"{title}\n{name}" if len(groups) > 1 else name)
+    for own, (title, selected) in zip(by_group, groups.items(), strict=True):
+        for axes, lengthscale in zip(own, lengthscales, strict=True):
+            axes.set_title(f"{title}\nlength-scale {lengthscale:g}".strip())
             panels.append((axes, {**selected, "lengthscale": lengthscale}))
-    label_outside(axes_grid)
-    for axes in axes_grid[:, 0]:
-        axes.set_ylabel(ylabel)
     return figure, panels, LETTERS[columns]
-
-
-def label_outside(axes_grid):
-    """Number the lowest panel of each column and say below it what n is."""
-    last = len(axes_grid) - 1
-    for i, j in np.ndindex(axes_grid.shape):
-        if not axes_grid[i, j].axison:
-            axes_grid[i - 1, j].tick_params(labelbottom=True)
-        if i == last or not axes_grid[i + 1, j].axison:
-            axes_grid[i, j].set_xlabel("number of points n")
 
 
 def draw_curves(axes, dataset, name, selected, styles):
@@ -113,7 +143,7 @@ def draw_curves(axes, dataset, name, selected, styles):
         lengths = np.where(np.isnan(curves).any(axis=1), np.isnan(curves).argmax(axis=1), len(n))
         last = lengths.min()
         if last < len(n):
-            notes.append(f"{label}: {_ends(lengths, len(n))}")
+            notes.append(f"{label} {_ends(lengths, len(n))}")
         if last == 0:
             continue
         at = log_spaced(1, last, 100) - 1 if last > 1 else np.array([0])
@@ -126,15 +156,14 @@ def draw_curves(axes, dataset, name, selected, styles):
         )
         axes.plot(
             n[at], median, **line, **style.MARKER, gid=f"median {algorithm}",
-            markevery=(0.02 + 0.14 * i / len(styles), 0.14),
+            markevery=markevery(i, len(styles)),
         )  # fmt: skip
         if last < len(n):
             axes.plot(
                 n[last - 1], median[-1], color=color, marker="x", markersize=8, linestyle="none",
                 markeredgewidth=2, gid=f"end {algorithm}",
             )  # fmt: skip
-    axes.set(xscale="log", xlim=(n[0], n[-1]))
-    axes.xaxis.set_major_formatter("{x:g}")
+    spread_n(axes, n)
     return medians, notes
 
 
@@ -142,10 +171,27 @@ def _ends(lengths, n):
     """Where the curves of an algorithm end, in words."""
     ended = lengths[lengths < n]
     first, last = ended.min(), ended.max()
-    where = f"n = {first}" if first == last else f"n = {first} to {last}"
-    if len(ended) == len(lengths):
-        return f"float64 ends at {where}"
-    return f"float64 ends at {where} in {len(ended)} of {len(lengths)} seeds"
+    where = f"{first}" if first == last else f"{first} to {last}"
+    seeds = "" if len(ended) == len(lengths) else f" in {len(ended)} of {len(lengths)} seeds"
+    return f"ends at n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{where}{seeds} (float64)"
+
+
+def draw_means(axes, n, values, look, back, **more):
+    """Draw `back` of the means over seeds of `values` (S, len(n)), and of their 95 % intervals."""
+    mean, low, high = back(np.transpose([mean_interval(column) for column in values.T]))
+    axes.fill_between(n, low, high, color=look["color"], alpha=0.2, linewidth=0)
+    axes.plot(n, mean, **look, **style.MARKER, **more)
+
+
+def markevery(i, count):
+    """Where line i of `count` has its markers, so that they do not hide those of the others."""
+    return (0.02 + 0.14 * i / count, 0.14)
+
+
+def spread_n(axes, n):
+    """Give a panel a logarithmic axis of n, with numbers such as 10 and 100."""
+    axes.set(xscale="log", xlim=(n[0], n[-1]))
+    axes.xaxis.set_major_formatter("{x:g}")
 
 
 def draw_guides(axes, n, top):
@@ -153,11 +199,8 @@ def draw_guides(axes, n, top):
     ends = n[[0, -1]].astype(float)
     for power, label in ((1.0, "$1/n$"), (0.5, r"$1/\sqrt{n}$")):
         level = 1.5 * top * (ends / ends[0]) ** -power
-        axes.plot(ends, level, color="#808080", linewidth=0.9, linestyle=(0, (1, 2)), zorder=1)
-        axes.annotate(
-            label, (ends[1], level[1]), xytext=(3, 0), textcoords="offset points", va="center",
-            color="#555555", fontsize=8.5,
-        )  # fmt: skip
+        axes.plot(ends, level, **style.GUIDE)
+        axes.annotate(label, (ends[1], level[1]), xytext=(3, 0), va="center", **style.GUIDE_WORDS)
 
 
 def draw_published(axes, curves, styles, largest, kind="published", **line):
@@ -188,16 +231,35 @@ def write(axes, notes, letters, corner="lower left"):
     )  # fmt: skip
 
 
-def legend(figure, styles, seeds, *sentences):
-    """The legend below a figure: its algorithms, what lines and bands are, and more sentences."""
-    handles = [
+def legend(figure, *sentences, handles=None, columns=4):
+    """The legend below a figure: sentences on what is drawn, and its lines.
+
+    By default the lines are those that have labels in the panels.
+    """
+    figure.legend(
+        handles=handles, loc="outside lower center", ncols=columns, handlelength=3.5,
+        title="\n".join(sentences), title_fontsize=9, alignment="left",
+    )  # fmt: skip
+
+
+def handles(styles):
+    """Lines for a legend, one for each algorithm."""
+    return [
         Line2D([], [], **line, **style.MARKER, label=style.algorithm_name(algorithm))
         for algorithm, line in styles.items()
     ]
-    first = "One seed."
-    if seeds > 1:
-        first = f"Lines with markers: median of {seeds} seeds. Bands: smallest to largest seed."
-    figure.legend(
-        handles=handles, loc="outside lower center", ncols=min(len(handles), 4), handlelength=3.5,
-        title="\n".join([first, *sentences]), title_fontsize=9, alignment="left",
-    )  # fmt: skip
+
+
+def about_seeds(seeds):
+    """What the lines and bands of :func:`draw_curves` are, for a legend."""
+    if seeds == 1:
+        return "One seed."
+    return f"Lines with markers: median of {seeds} seeds. Bands: smallest to largest value."
+
+
+def about_means(seeds, kind="mean"):
+    """What the lines and bands of :func:`draw_means` are, for a legend."""
+    if seeds == 1:
+        return "One seed."
+    bands = f" Bands: 95 % interval of the {kind}." if seeds >= FEWEST_SEEDS else ""
+    return f"Lines: {kind} of {seeds} seeds.{bands}"

@@ -7,8 +7,8 @@ from bqlib.figures import heatmap
 def rate_map(rates):
     """Rates a of MMD ~ n^-a in the sweep's first window, over its length-scales and targets.
 
-    Hatched where a power law does not fit best: the number is then a mean slope. A cell without a
-    fit is white and says why.
+    A cell is hatched if a power law does not fit best: its number is then a mean slope. A cell
+    without a fit is white and says why.
 
     Parameters
     ----------

@@ -4,8 +4,7 @@ import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from bqlib.figures import style
-from bqlib.rates import mean_interval
+from bqlib.figures import panels, style
 
 _ALIKE = style.line_styles(["sbq", "joint"])
 # Look and name of each plan of the study.
@@ -41,33 +40,24 @@ def refinement(study):
         figure = Figure(figsize=(style.WIDTH, 4.2), layout="constrained")
         left, right = figure.subplots(1, 2)
         for plan, (look, label) in PLANS.items():
-            look = look | style.MARKER
             curves = mmd.sel(plan=plan).values
-            _draw(left, n, np.log(curves), look, label)
+            panels.draw_means(left, n, np.log(curves), look, np.exp, label=label)
             if plan != "sbq":
-                _draw(right, n, np.log(own / curves), look)
+                panels.draw_means(right, n, np.log(own / curves), look, np.exp)
         left.set(
             xscale="log", yscale="log", xlabel="number of points n", ylabel="MMD to the target"
         )
         right.set(xscale="log", yscale="log", xlabel="number of points n")
-        right.set_ylabel("MMD of SBQ over this MMD")
+        right.set_ylabel("MMD of SBQ divided by this MMD")
         right.axhline(1, color="#808080", linewidth=0.9, zorder=1)
         for axes in (left, right):
             axes.set_xticks(n, [f"{size}" for size in n])
-            axes.minorticks_off()
+            axes.xaxis.minorticks_off()
         top = 1.15 * right.get_ylim()[1]
         ticks = [tick for tick in (1, 2, 5, 10, 20, 50) if tick < top]
         right.set_yticks(ticks, [f"{tick}" for tick in ticks])
+        right.yaxis.minorticks_off()
         right.set_ylim(0.9, top)
-        figure.legend(
-            loc="outside lower center", ncols=2, handlelength=3.5, alignment="left",
-            title=f"Geometric means of {study.sizes['seed']} seeds, and their 95 % intervals.",
-            title_fontsize=9,
-        )  # fmt: skip
+        said = panels.about_means(study.sizes["seed"], "geometric mean")
+        panels.legend(figure, said, columns=2)
     return figure
-
-
-def _draw(axes, n, logs, look, label=None):
-    mean, low, high = np.exp(np.transpose([mean_interval(column) for column in logs.T]))
-    axes.fill_between(n, low, high, color=look["color"], alpha=0.2, linewidth=0)
-    axes.plot(n, mean, **look, label=label)

@@ -5,8 +5,8 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from bqlib.analysis.cells import embedding_of
-from bqlib.analysis.paper import HERDING, SBQ, matching_sizes, papers_cell
-from bqlib.figures import style
+from bqlib.analysis.paper import HERDING_POINTS, SBQ_POINTS, matching_sizes, papers_cell
+from bqlib.figures import panels, style
 from bqlib.weights import bq
 
 
@@ -26,8 +26,8 @@ def samples(dataset):
     embedding = embedding_of(dataset, cell)
     target = embedding.target
     first = dataset.sel(cell)[["points", "mmd"]].isel(seed=0).compute()
-    sbq = first["points"].sel(algorithm="sbq").transpose("n", "dim").values[:SBQ]
-    herding = first["points"].sel(algorithm="herding").transpose("n", "dim").values[:HERDING]
+    sbq = first["points"].sel(algorithm="sbq").transpose("n", "dim").values[:SBQ_POINTS]
+    herding = first["points"].sel(algorithm="herding").transpose("n", "dim").values[:HERDING_POINTS]
     weights = bq(embedding, sbq).final(len(sbq))
     looks = style.line_styles(["sbq", "herding"])
     with rc_context(style.RC):
@@ -37,31 +37,28 @@ def samples(dataset):
         axes.scatter(
             *herding.T, s=46, marker=looks["herding"]["marker"], facecolor="white",
             edgecolor=looks["herding"]["color"], linewidth=1.6, zorder=4, gid="herding",
-            label=f"herding: first {len(herding)}, equal weights "
+            label=f"herding: first {len(herding)} points, equal weights "
             f"(MMD {_mmd(first, 'herding', len(herding))})",
         )  # fmt: skip
         axes.scatter(
             *sbq.T, s=160 * weights / weights.max(), marker=looks["sbq"]["marker"],
             color=looks["sbq"]["color"], zorder=3, gid="sbq",
-            label=f"SBQ: first {len(sbq)}, area in proportion to the weight "
+            label=f"SBQ: first {len(sbq)} points, area proportional to the weight "
             f"(MMD {_mmd(first, 'sbq', len(sbq))})",
         )  # fmt: skip
         axes.set(aspect="equal", xlabel="$x_1$", ylabel="$x_2$")
-        figure.legend(
-            loc="outside lower center", alignment="left", markerscale=0.9,
-            title=_said(dataset, cell), title_fontsize=9,
-        )  # fmt: skip
+        panels.legend(figure, _said(dataset, cell), columns=1)
     return figure
 
 
 def _said(dataset, cell):
     """In how many seeds the paper's count of points is the right one."""
-    if dataset.sizes["n"] < HERDING:
+    if dataset.sizes["n"] < HERDING_POINTS:
         return ""
     sizes = matching_sizes(dataset, cell)
     return (
-        f"SBQ first reaches the MMD of {HERDING} points of herding at n = {SBQ} "
-        f"in {(sizes == SBQ).sum()} of {len(sizes)} seeds.\nDrawn: the first seed."
+        f"SBQ first reaches the MMD of {HERDING_POINTS} points of herding at n = {SBQ_POINTS} "
+        f"in {(sizes == SBQ_POINTS).sum()} of {len(sizes)} seeds.\nThe first seed is drawn."
     )
 
 

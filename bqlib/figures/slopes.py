@@ -2,11 +2,9 @@
 
 import numpy as np
 from matplotlib import rc_context
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
-from bqlib.figures import style
-from bqlib.rates import local_slopes, log_spaced, mean_interval
+from bqlib.figures import panels, style
+from bqlib.rates import local_slopes, log_spaced
 from bqlib.schema import OK
 
 FIRST = 5  # below it a slope is that of the first few points
@@ -16,7 +14,7 @@ def slopes(dataset):
     """Local slopes of the MMD and n MMD against n, a column for each length-scale.
 
     A local slope is log2(e_n / e_2n), where e_n is the MMD of n points: it is a for n^-a. Lines
-    are means over seeds (of log MMD, in the lower row), and bands their 95 % intervals.
+    are means over seeds (of log MMD, in the lower row), and bands are their 95 % intervals.
 
     Parameters
     ----------
@@ -29,38 +27,24 @@ def slopes(dataset):
     """
     looks = style.line_styles(list(dataset["algorithm"].values))
     dataset = dataset[["mmd", "status"]].compute()
-    cells = [
-        {"target": target, "kernel": kernel, "lengthscale": lengthscale}
-        for target in dataset["target"].values
-        for kernel in dataset["kernel"].values
-        for lengthscale in dataset["lengthscale"].values
-    ]
-    columns = dataset.sizes["lengthscale"]
-    pairs = len(cells) // columns
+    pairs = panels.pairs(dataset)
+    lengthscales = dataset["lengthscale"].values
+    columns = len(lengthscales)
     with rc_context(style.RC):
-        figure = Figure(figsize=(max(6.0, 3.0 * columns), 5.6 * pairs + 0.9), layout="constrained")
-        grid = figure.subplots(2 * pairs, columns, sharex=True, sharey="row", squeeze=False)
-        for i, cell in enumerate(cells):
-            row, column = 2 * (i // columns), i % columns
-            title = f"length-scale {cell['lengthscale']:g}"
-            if pairs > 1:
-                title = f"{cell['target']}, {cell['kernel']}\n{title}"
-            grid[row, column].set_title(title)
-            _draw_cell(*grid[row : row + 2, column], dataset.sel(cell), looks)
-            if column == 0:
-                grid[row, 0].set_ylabel(r"$\log_2(\mathrm{MMD}_n\,/\,\mathrm{MMD}_{2n})$")
-                grid[row + 1, 0].set_ylabel(r"$n \times \mathrm{MMD}_n$")
-        for axes in grid[-1]:
-            axes.set_xlabel("number of points n")
-        handles = [
-            Line2D([], [], **look, **style.MARKER, label=style.algorithm_name(algorithm))
-            for algorithm, look in looks.items()
-        ]
-        figure.legend(
-            handles=handles, loc="outside lower center", ncols=4, handlelength=3.5,
-            title="Lines: mean over seeds. Bands: its 95 % interval.", title_fontsize=9,
-            alignment="left",
+        figure, rows = panels.grid(
+            columns, columns, width=max(6.0, 3.0 * columns), height=2.8, margin=0.9,
+            groups=2 * len(pairs), sharey="row",
         )  # fmt: skip
+        for (title, pair), upper, lower in zip(pairs.items(), rows[::2], rows[1::2], strict=True):
+            upper[0].set_ylabel(r"$\log_2(\mathrm{MMD}_n\,/\,\mathrm{MMD}_{2n})$")
+            lower[0].set_ylabel(r"$n \times \mathrm{MMD}_n$")
+            for i, lengthscale in enumerate(lengthscales):
+                upper[i].set_title(f"{title}\nlength-scale {lengthscale:g}".strip())
+                panel = dataset.sel(pair | {"lengthscale": lengthscale})
+                _draw_cell(upper[i], lower[i], panel, looks)
+        panels.legend(
+            figure, panels.about_means(dataset.sizes["seed"]), handles=panels.handles(looks)
+        )
     return figure
 
 
@@ -73,24 +57,17 @@ def _draw_cell(upper, lower, panel, looks):
         last = curves.shape[1]
         if last <= 2 * FIRST:
             continue
-        every = (0.02 + 0.14 * i / len(looks), 0.14)
+        line = {"look": look, "markevery": panels.markevery(i, len(looks))}
         at = log_spaced(FIRST, last // 2, 40)
-        _draw(upper, at, local_slopes(curves)[:, at - 1], look, every)
+        panels.draw_means(upper, at, local_slopes(curves)[:, at - 1], back=np.array, **line)
         at = log_spaced(1, last, 60)
-        _draw(lower, at, np.log(at * curves[:, at - 1]), look, every, np.exp)
+        panels.draw_means(lower, at, np.log(at * curves[:, at - 1]), back=np.exp, **line)
     for slope, label in ((0.5, "1/2"), (1.0, "1")):
-        upper.axhline(slope, color="#808080", linewidth=0.9, linestyle=(0, (1, 2)), zorder=1)
+        upper.axhline(slope, **style.GUIDE)
         upper.annotate(
-            label, (1, slope), xycoords=("axes fraction", "data"), xytext=(3, 0),
-            textcoords="offset points", va="center", color="#555555", fontsize=8.5,
+            label, (1, slope), xycoords=("axes fraction", "data"), xytext=(3, 0), va="center",
+            **style.GUIDE_WORDS,
         )  # fmt: skip
-    upper.set(xscale="log", xlim=(n[0], n[-1]))
-    lower.set(xscale="log", yscale="log", xlim=(n[0], n[-1]))
-    lower.xaxis.set_major_formatter("{x:g}")
-
-
-def _draw(axes, at, values, look, every, back=lambda x: x):
-    """A line through the means over seeds (S, len(at)), and its band, by `back` of them."""
-    mean, low, high = back(np.transpose([mean_interval(column) for column in values.T]))
-    axes.fill_between(at, low, high, color=look["color"], alpha=0.2, linewidth=0)
-    axes.plot(at, mean, **look, **style.MARKER, markevery=every)
+    lower.set_yscale("log")
+    for axes in (upper, lower):
+        panels.spread_n(axes, n)

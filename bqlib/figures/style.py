@@ -61,6 +61,9 @@ _NAMES = {
     "sobol": "Sobol",
 }
 MARKER = {"markerfacecolor": "white", "markeredgewidth": 1.2}
+# Lines that curves are compared with, and the words beside them.
+GUIDE = {"color": "#808080", "linewidth": 0.9, "linestyle": (0, (1, 2)), "zorder": 1}
+GUIDE_WORDS = {"textcoords": "offset points", "color": "#555555", "fontsize": 8.5}
 
 
 def line_styles(algorithms):
@@ -100,6 +103,17 @@ def algorithm_name(algorithm):
     return name if design == algorithm else f"{name}, BQ weights"
 
 
+def counted(number, noun):
+    """A number of things.
+
+    Examples
+    --------
+    >>> counted(1, "seed"), counted(10, "seed")
+    ('1 seed', '10 seeds')
+    """
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def save(figure, path):
     """Write a figure, as SVG and as PNG, the same bytes on every run.
 
@@ -124,7 +138,7 @@ def save(figure, path):
     metadata = {".svg": {"Date": None, "Creator": "bqlib"}, ".png": {"Software": "bqlib"}}
     unknown = [str(file) for file in paths if file.suffix not in metadata]
     if unknown:
-        raise ValueError(f"cannot write {', '.join(unknown)}: a figure is a .svg or a .png")
+        raise ValueError(f"cannot write {', '.join(unknown)}: a name must end in .svg or .png")
     layout = figure.get_layout_engine()
     for file in paths:
         buffer = io.BytesIO()

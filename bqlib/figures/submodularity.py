@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from bqlib.figures import style
+from bqlib.figures import panels, style
 
 REACHED, PROMISED, WEAKER = "#000000", "#0072B2", "#E69F00"
 
@@ -29,9 +29,9 @@ def submodularity(study):
         figure = Figure(figsize=(6.6, 4.6), layout="constrained")
         axes = figure.subplots()
         for values, color, marker, label in (
-            (reached, REACHED, "D", "reached"),
-            (promised, PROMISED, "p", "promised by the submodularity ratio"),
-            (weaker, WEAKER, "^", "promised by the smallest eigenvalue"),
+            (reached, REACHED, "D", "reached by greedy picks"),
+            (promised, PROMISED, "p", "guaranteed by the submodularity ratio"),
+            (weaker, WEAKER, "^", "guaranteed by the smallest eigenvalue"),
         ):
             axes.fill_between(
                 picks, values.min(axis=0), values.max(axis=0), color=color, alpha=0.2, linewidth=0
@@ -41,9 +41,9 @@ def submodularity(study):
                 label=label,
             )  # fmt: skip
         axes.set(xlabel="number of points picked", ylim=(0, 1.03), xticks=picks)
-        axes.set_ylabel("(V0 - MMD$^2$) of greedy over best set")
-        figure.legend(
-            loc="outside lower center", ncols=2, alignment="left", title_fontsize=9,
-            title=f"Median and range of {study.sizes['seed']} pools, every set of each tried.",
-        )  # fmt: skip
+        axes.set_ylabel(r"$V_0 - \mathrm{MMD}^2$, greedy picks / best set")
+        pools = style.counted(study.sizes["seed"], "pool")
+        panels.legend(
+            figure, f"Median and range of {pools}. Every set of each pool was tried.", columns=2
+        )
     return figure

@@ -52,7 +52,7 @@ def weight_histogram(dataset):
             axes.axvline(1 / n, color="#555555", linestyle=(0, (4, 2)), linewidth=1.1)
             axes.axvline(0, color="#555555", linewidth=1.1)
             axes.set_title(f"points of {style.algorithm_name(points)}")
-            axes.set_xlabel(f"BQ weight of {n} points")
+            axes.set_xlabel(f"BQ weights of {n} points")
             axes.text(
                 0.02, 0.97, _sums(weights, compare), transform=axes.transAxes, va="top",
                 fontsize=8.5, bbox={"facecolor": "white", "linewidth": 0, "pad": 1},
@@ -73,9 +73,10 @@ def _sums(weights, compare):
     sums = weights.sum(axis=1)
     negative = (weights < 0).sum(axis=1)
     lines = [
-        f"sum {sums.mean():.3f} [{sums.min():.3f}, {sums.max():.3f}] over {len(sums)} seeds",
-        f"below zero: {negative.min()} to {negative.max()}",
+        f"sum {sums.mean():.3f}, {sums.min():.3f} to {sums.max():.3f} in "
+        f"{style.counted(len(sums), 'seed')}",
+        f"negative weights: {negative.min()} to {negative.max()}",
     ]
     if compare:
-        lines.append("published: caption 0.93, bars 0.940")
+        lines.append("published sum: caption 0.93, bars 0.940")
     return "\n".join(lines)

@@ -4,10 +4,9 @@ import json
 
 import numpy as np
 from matplotlib import rc_context
-from matplotlib.figure import Figure
 
 from bqlib import published
-from bqlib.analysis.paper import is_the_papers
+from bqlib.analysis.paper import is_papers_cell
 from bqlib.figures import panels, style
 
 
@@ -35,28 +34,26 @@ def weight_sum(dataset):
     rows = panels.pairs(dataset)
     sentences = []
     with rc_context(style.RC):
-        figure = Figure(figsize=(style.WIDTH, 3.9 * len(rows) + 0.9), layout="constrained")
-        grid = figure.subplots(len(rows), 2, sharex=True, sharey=True, squeeze=False)
+        figure, grid = panels.grid(
+            2, 2, width=style.WIDTH, height=3.9, margin=0.9, groups=len(rows),
+            ylabel="sum of the weights",
+        )  # fmt: skip
         for (left, right), (name, pair) in zip(grid, rows.items(), strict=True):
             cells = [pair | {"lengthscale": scale} for scale in dataset["lengthscale"].values]
-            chosen = next((c for c in cells if is_the_papers(dataset, c)), cells[0])
+            chosen = next((c for c in cells if is_papers_cell(dataset, c)), cells[0])
             titles = [
                 f"length-scale {chosen['lengthscale']:g}",
-                "all length-scales, named on their curves",
+                "all length-scales, written on their curves",
             ]
             for axes, title in zip((left, right), titles, strict=True):
-                axes.set_title(f"{name}\n{title}" if len(rows) > 1 else title)
-                axes.axhline(1, color="#808080", linewidth=0.9, linestyle=(0, (1, 2)), zorder=1)
-            left.annotate(
-                "equal weights", (1, 1), xytext=(4, 3), textcoords="offset points",
-                color="#555555", fontsize=8.5,
-            )  # fmt: skip
-            if is_the_papers(dataset, chosen):
+                axes.set_title(f"{name}\n{title}".strip())
+                axes.axhline(1, **style.GUIDE)
+            left.annotate("equal weights", (1, 1), xytext=(4, 3), **style.GUIDE_WORDS)
+            if is_papers_cell(dataset, chosen):
                 curves = published.curves("weight_sum")
                 panels.draw_published(
                     left, curves, styles, dataset["n"].values[-1], linestyle="none", marker="+",
-                    markevery=None,
-                    color="#CC79A7", markersize=8, markeredgewidth=1.6, zorder=4,
+                    markevery=None, color="#CC79A7", markersize=8, markeredgewidth=1.6, zorder=4,
                 )  # fmt: skip
                 sentences = [
                     "Crosses: published by Huszár and Duvenaud (2012), on points of herding."
@@ -69,11 +66,12 @@ def weight_sum(dataset):
                 notes += [f"length-scale {cell['lengthscale']:g}, {note}" for note in more]
                 if medians:
                     _name(right, cell["lengthscale"], *list(medians.values())[-1])
-            panels.write(right, notes, panels.LETTERS[2], "lower right")
-            left.set_ylabel("sum of the weights")
+            panels.write(right, notes, panels.LETTERS[3], "lower right")  # beside the curves
             left.set_ylim(bottom=0)
-        panels.label_outside(grid)
-        panels.legend(figure, styles, dataset.sizes["seed"], *sentences)
+        panels.legend(
+            figure, panels.about_seeds(dataset.sizes["seed"]), *sentences,
+            handles=panels.handles(styles),
+        )  # fmt: skip
     return figure
 
 

@@ -4,7 +4,7 @@ from matplotlib import rc_context
 
 from bqlib import published
 from bqlib.analysis.cells import integrands_of
-from bqlib.analysis.paper import is_the_papers
+from bqlib.analysis.paper import is_papers_cell
 from bqlib.figures import panels, style
 
 
@@ -31,20 +31,23 @@ def within_model(dataset):
     more = {"integrand": integrands} if len(integrands) > 1 else {}
     sentences = []
     with rc_context(style.RC):
-        figure, cells, letters = panels.grid(
+        figure, cells, letters = panels.grid_of_lengthscales(
             panels.pairs(dataset, **more), dataset["lengthscale"].values, "mean absolute error",
             columns={1: 1, 2: 2, 3: 2, 4: 2},
         )  # fmt: skip
         for axes, cell in cells:
             cell = {"integrand": integrands[0]} | cell
-            if is_the_papers(dataset, cell):
+            if is_papers_cell(dataset, cell):
                 sentences = _draw_published(axes, styles, n[-1])
             medians, notes = panels.draw_curves(axes, dataset, "error", cell, styles)
             axes.set_yscale("log")
             if medians:
                 panels.draw_guides(axes, n, max(median[0] for _, median in medians.values()))
             panels.write(axes, notes, letters)
-        panels.legend(figure, styles, dataset.sizes["seed"], *sentences)
+        panels.legend(
+            figure, panels.about_seeds(dataset.sizes["seed"]), *sentences,
+            handles=panels.handles(styles),
+        )  # fmt: skip
     return figure
 
 
@@ -56,6 +59,6 @@ def _draw_published(axes, styles, largest):
         axes, printed, styles, largest, kind="printed", color="#909090", linestyle="--", marker=""
     )
     return [
-        "Thin lines, marked at their ends: published by Huszár and Duvenaud (2012), dashed as "
-        f"printed,\nsolid with n + {published.SHIFT} in the place of n."
+        panels.THIN_LINES,
+        f"Dashed: as printed. Solid: with n + {published.SHIFT} instead of n.",
     ]

@@ -1,11 +1,11 @@
 """Kernels: covariance functions k(x, y), their diagonals and their gradients.
 
 Every kernel is called on two point sets, ``kernel(x, y)``, and has ``diagonal(x)``,
-``gradient(x, y)`` and ``dim`` (None where it fits points of any dimension). Kernels add up
-(``k1 + k2``), scale (``2.0 * k``) and multiply (``k1 * k2``).
+``gradient(x, y)`` and ``dim`` (None for points of any dimension). You can add kernels
+(``k1 + k2``), scale them (``2.0 * k``) and multiply them (``k1 * k2``).
 
-Where a kernel has a kink at x = y, its gradient there is the mean of the two one-sided ones, so
-that the gradient of k(x, x) is always twice ``gradient(x, x)``.
+If a kernel has a kink at x = y, its gradient there is the mean of the two one-sided gradients. So
+the gradient of k(x, x) is always twice ``gradient(x, x)``.
 """
 
 from bqlib.kernels.algebra import OnCoordinates, ProductKernel, ScaledKernel, SumKernel

@@ -1,4 +1,4 @@
-"""Sums, scalings and products of kernels, and kernels that see some coordinates only."""
+"""Sums, scalings and products of kernels, and kernels that use only some coordinates."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ class SumKernel(Kernel):
 
     @property
     def dim(self) -> int | None:
-        """Dimension of the points, or None where any will do."""
+        """Dimension of the points, or None for any dimension."""
         return self._dim
 
     def __call__(self, x: ArrayLike, y: ArrayLike) -> Array:
@@ -57,7 +57,7 @@ class ScaledKernel(Kernel):
 
     @property
     def dim(self) -> int | None:
-        """Dimension of the points, or None where any will do."""
+        """Dimension of the points, or None for any dimension."""
         return self.kernel.dim
 
     def __call__(self, x: ArrayLike, y: ArrayLike) -> Array:
@@ -81,8 +81,8 @@ class ScaledKernel(Kernel):
 class ProductKernel(Kernel):
     """Product of kernels, written ``k1 * k2``.
 
-    It has an embedding where its factors act on different coordinates (:class:`OnCoordinates`)
-    that are independent under the target.
+    It has an embedding if its factors use different coordinates (:class:`OnCoordinates`) that are
+    independent under the target.
     """
 
     parts: tuple[Kernel, ...]
@@ -94,7 +94,7 @@ class ProductKernel(Kernel):
 
     @property
     def dim(self) -> int | None:
-        """Dimension of the points, or None where any will do."""
+        """Dimension of the points, or None for any dimension."""
         return self._dim
 
     def __call__(self, x: ArrayLike, y: ArrayLike) -> Array:
@@ -120,13 +120,13 @@ class ProductKernel(Kernel):
 
 @dataclass(frozen=True, eq=False, init=False)
 class OnCoordinates(Kernel):
-    """A kernel that sees only some coordinates of the points.
+    """A kernel that uses only some coordinates of the points.
 
     Parameters
     ----------
     kernel : Kernel
     coordinates : sequence of int
-        The coordinates it sees, in the order in which it sees them, counted from 0.
+        The coordinates that it uses, counted from 0, in the order in which `kernel` gets them.
 
     Raises
     ------
@@ -149,10 +149,13 @@ class OnCoordinates(Kernel):
     def __init__(self, kernel: Kernel, coordinates: Sequence[int]):
         own = tuple(checked_count(c, "a coordinate", None) for c in coordinates)
         if not own or min(own) < 0 or len(set(own)) < len(own):
-            raise ValueError(f"coordinates are {own}; give different ones, from 0 on")
+            raise ValueError(
+                f"coordinates are {own}; give at least one, all different, counted from 0"
+            )
         if kernel.dim not in (None, len(own)):
             raise ValueError(
-                f"there are {len(own)} coordinates for a kernel of dimension {kernel.dim}"
+                f"there are {len(own)} coordinates for a kernel of dimension {kernel.dim}; give "
+                "one for each dimension"
             )
         object.__setattr__(self, "kernel", kernel)
         object.__setattr__(self, "coordinates", own)
@@ -186,14 +189,19 @@ class OnCoordinates(Kernel):
         checked = super()._points(*sets)
         dim, last = checked[0].shape[1], max(self.coordinates)
         if last >= dim:
-            raise ValueError(f"points of dimension {dim} have no coordinate {last}")
+            raise ValueError(
+                f"points of dimension {dim} have no coordinate {last}; coordinates are counted "
+                "from 0"
+            )
         return checked
 
 
 def _common_dim(kernels: Sequence[Kernel]) -> int | None:
     dims = {kernel.dim for kernel in kernels if kernel.dim is not None}
     if len(dims) > 1:
-        raise ValueError(f"the kernels are for points of different dimensions: {sorted(dims)}")
+        raise ValueError(
+            f"the kernels are for points of different dimensions: {sorted(dims)}; all must be equal"
+        )
     return dims.pop() if dims else None
 
 

@@ -31,7 +31,7 @@ class ExponentiatedQuadratic(Kernel):
         One length-scale for all coordinates (L = lengthscale**2 I), or one for each
         (L = diag(lengthscale**2)), in the units of x.
     covariance : array_like, shape (d, d), optional
-        L itself, symmetric positive definite. Give this or `lengthscale`, not both.
+        The matrix L, symmetric positive definite. Give this or `lengthscale`, not both.
     scale : {"unit", "density"}
         ``"unit"``: h = 1. ``"density"``: h makes k(., y) integrate to one (the convention of
         Huszar and Duvenaud, 2012).
@@ -69,7 +69,7 @@ class ExponentiatedQuadratic(Kernel):
         scale: str = "unit",
     ):
         if (lengthscale is None) == (covariance is None):
-            raise ValueError("give either lengthscale or covariance, and not both")
+            raise ValueError("give exactly one of lengthscale and covariance")
         object.__setattr__(self, "scale", checked_scale(scale))
         object.__setattr__(self, "lengthscale", None)
         object.__setattr__(self, "covariance", None)
@@ -82,7 +82,7 @@ class ExponentiatedQuadratic(Kernel):
 
     @property
     def dim(self) -> int | None:
-        """Dimension of the points, or None where any will do."""
+        """Dimension of the points, or None for any dimension."""
         return len(self._factor) if self.lengthscale is None else dim_of(self.lengthscale)
 
     def __call__(self, x: ArrayLike, y: ArrayLike) -> Array:
@@ -136,7 +136,7 @@ class ExponentiatedQuadratic(Kernel):
         """The factor of this kernel that acts on some coordinates."""
         if self.lengthscale is None:
             raise ValueError(
-                "an ExponentiatedQuadratic with a full covariance is no product over coordinates; "
-                "give it one lengthscale for each coordinate"
+                "an ExponentiatedQuadratic with covariance= is not a product over coordinates, "
+                "which this target needs; use lengthscale=, with one number for each coordinate"
             )
         return ExponentiatedQuadratic(take(self.lengthscale, coordinates), scale=self.scale)

@@ -16,9 +16,9 @@ from bqlib.checks import LONGEST, SHORTEST, checked_points
 
 
 class Kernel(ABC):
-    """A covariance function; one of your own has the methods that are abstract here.
+    """A covariance function. A kernel of your own needs the abstract methods of this class.
 
-    One that is defined in a box alone has its own :meth:`domain` too.
+    A kernel defined only on a box also needs its own :meth:`domain`.
     """
 
     __array_ufunc__ = None  # so that numpy numbers, too, leave `number * kernel` to the kernel
@@ -26,7 +26,7 @@ class Kernel(ABC):
     @property
     @abstractmethod
     def dim(self) -> int | None:
-        """Dimension of the points, or None where any will do."""
+        """Dimension of the points, or None for any dimension."""
 
     @abstractmethod
     def __call__(self, x: ArrayLike, y: ArrayLike) -> Array:
@@ -45,12 +45,12 @@ class Kernel(ABC):
         return np.full(dim, -LONGEST), np.full(dim, LONGEST)
 
     def __add__(self, other: Kernel) -> Kernel:
-        from bqlib.kernels.algebra import SumKernel
+        from bqlib.kernels.algebra import SumKernel  # the one natural circle
 
         return SumKernel(self, other) if isinstance(other, Kernel) else NotImplemented
 
     def __mul__(self, other: Kernel | float) -> Kernel:
-        from bqlib.kernels.algebra import ProductKernel, ScaledKernel
+        from bqlib.kernels.algebra import ProductKernel, ScaledKernel  # as above: a circle
 
         if isinstance(other, Kernel):
             return ProductKernel(self, other)
@@ -79,7 +79,7 @@ def density_height(height: float, scales: Array) -> float:
     if not SHORTEST**2 <= height <= LONGEST**2:
         raise ValueError(
             f"as a density in dimension {len(scales)} this kernel has height {height:g}, out of "
-            'the range of float64; change the unit of length or use scale="unit"'
+            'the range of float64: change the unit of length or use scale="unit"'
         )
     return height
 

@@ -72,12 +72,12 @@ class Matern(Kernel):
         object.__setattr__(self, "scale", checked_scale(scale))
         object.__setattr__(self, "nu", checked_number(nu, "nu"))
         if self.nu not in MATERN_VALUE:
-            raise ValueError(f"nu is {self.nu}; closed forms exist here for 0.5, 1.5 and 2.5")
+            raise ValueError(f"nu is {self.nu}; it must be 0.5, 1.5 or 2.5")
         object.__setattr__(self, "lengthscale", checked_lengthscale(lengthscale))
 
     @property
     def dim(self) -> int | None:
-        """Dimension of the points, or None where any will do."""
+        """Dimension of the points, or None for any dimension."""
         return dim_of(self.lengthscale)
 
     def rates(self, dim: int) -> Array:

@@ -59,7 +59,7 @@ class RationalQuadratic(Kernel):
 
     @property
     def dim(self) -> int | None:
-        """Dimension of the points, or None where any will do."""
+        """Dimension of the points, or None for any dimension."""
         return dim_of(self.lengthscale)
 
     def __call__(self, x: ArrayLike, y: ArrayLike) -> Array:
@@ -90,7 +90,7 @@ class RationalQuadratic(Kernel):
         if self.alpha <= dim / 2:
             raise ValueError(
                 f"alpha is {self.alpha}: in dimension {dim} the kernel has an integral only for "
-                f'alpha above {dim / 2:g}; use scale="unit"'
+                f'alpha above {dim / 2:g}; use a larger alpha, or scale="unit"'
             )
         # alpha^(d/2) Gamma(alpha - d/2) / Gamma(alpha), factor by factor: for large alpha each is
         # near one, and a difference of log Gammas would have no digit left.

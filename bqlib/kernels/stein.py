@@ -32,11 +32,11 @@ class Stein(Kernel):
         Exponent of the base, negative. The discrepancy detects non-convergence for
         -1 < beta < 0.
     constant : float
-        C, the prior variance of the integral. Zero suits rules that keep the sum of the weights
-        at one; Bayesian quadrature needs C > 0, and C to infinity makes its weights sum to one.
-        float64 carries C of up to about a million times the rest of k(x, x): from 1e8 times on it
-        cannot tell points apart, and they count as repeats. :func:`bqlib.weights.sum_to_one` gives
-        the weights of C to infinity with any C.
+        C, the prior variance of the integral. Zero suits rules whose weights have sum one. Bayesian
+        quadrature needs C > 0; as C goes to infinity, the sum of its weights goes to one. In
+        float64 C can be about a million times the rest of k(x, x). At 1e8 times the rest or more,
+        double precision cannot separate points, and they count as repeats.
+        :func:`bqlib.weights.sum_to_one` gives the weights for C to infinity with any C.
 
     Raises
     ------
@@ -47,8 +47,8 @@ class Stein(Kernel):
 
     Notes
     -----
-    A call costs O(n m d) time, and a score for each point of a set that is not the one of the
-    call before. The gradient needs the target's ``hessian``.
+    A call costs O(n m d) time, and one score for each point, unless the last calls used the same
+    points. The gradient needs the target's ``hessian``.
 
     References
     ----------
@@ -71,7 +71,7 @@ class Stein(Kernel):
     ):
         if getattr(target, "score", None) is None:
             raise TypeError(
-                f"a Stein kernel needs the score of its target, and this "
+                f"a Stein kernel needs the score of its target, but this "
                 f"{type(target).__name__} has none; use a GaussianMixture, an Unnormalised "
                 "with score=, or a Product of these"
             )
@@ -80,7 +80,7 @@ class Stein(Kernel):
         if dim_of(self.lengthscale) not in (None, target.dim):
             raise ValueError(
                 f"there are {dim_of(self.lengthscale)} length-scales for a target of dimension "
-                f"{target.dim}"
+                f"{target.dim}; give one number, or one for each coordinate"
             )
         object.__setattr__(self, "beta", checked_number(beta, "beta"))
         object.__setattr__(self, "constant", checked_number(constant, "constant"))
@@ -122,8 +122,8 @@ class Stein(Kernel):
         hessian_of = getattr(self.target, "hessian", None)
         if hessian_of is None:
             raise TypeError(
-                "the gradient of a Stein kernel needs the Hessian of the log density, and this "
-                f"{type(self.target).__name__} has none; give it hessian="
+                "the gradient of a Stein kernel needs the Hessian of the log density, but this "
+                f"{type(self.target).__name__} has none; give it one with hessian="
             )
         score_x, score_y = self._score(x)[:, None, :], self._score(y)[None, :, :]
         hessian: Array = np.asarray(hessian_of(x), dtype=np.float64)
@@ -163,6 +163,6 @@ class Stein(Kernel):
         if score.shape != x.shape:
             raise ValueError(
                 f"the target's score returned shape {score.shape} for points of shape {x.shape}; "
-                "the two must be equal"
+                "the two shapes must be equal"
             )
         return score

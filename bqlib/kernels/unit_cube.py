@@ -12,7 +12,7 @@ from bqlib.kernels.kernel import Kernel
 
 
 class UnitCubeKernel(Kernel):
-    """A product over coordinates of one kernel on [0, 1]; fits points of any dimension.
+    """A product over coordinates of one kernel on [0, 1], for points of any dimension.
 
     Each subclass has the kernel on [0, 1], ``_value(x, y)``, and its derivative in x,
     ``_slope(x, y)``, for arrays that broadcast. A call costs O(n m d) time.
@@ -58,7 +58,7 @@ class UnitCubeKernel(Kernel):
         for points in checked:
             if points.size and not (points.min() >= 0 and points.max() <= 1):
                 raise ValueError(
-                    f"{type(self).__name__} is a kernel on [0, 1]^d, and a point lies outside; "
+                    f"{type(self).__name__} is defined only on [0, 1]^d, but a point lies outside: "
                     "rescale the points"
                 )
         return checked

@@ -1,4 +1,4 @@
-"""How arrays are packed in Zarr stores."""
+"""Zarr stores of the schema's form: what is in an empty one, and how arrays are packed."""
 
 import warnings
 from contextlib import contextmanager
@@ -12,16 +12,16 @@ from bqlib.schema import MISSING, QUANTILES, tables
 
 
 def decode(members, name, metadata):
-    """The one chunk of an array of a piece, as :func:`codecs` packs it.
+    """Unpack the one chunk of an array of a piece, which :func:`codecs` packed.
 
     Zarr itself hands every chunk to a thread and takes ten times as long.
     """
     shape, is_text = metadata["shape"], metadata["data_type"] == "string"
-    codecs = [codec["name"] for codec in metadata["codecs"]]
-    if codecs != ["vlen-utf8" if is_text else "bytes", "blosc", "crc32c"]:
-        raise ValueError(f"{name} is packed by {', '.join(codecs)}")
+    packed_by = [codec["name"] for codec in metadata["codecs"]]
+    if packed_by != ["vlen-utf8" if is_text else "bytes", "blosc", "crc32c"]:
+        raise ValueError(f"{name} is packed by {', '.join(packed_by)}, which bqlib does not use")
     chunk = members.get(f"{name}/c.{'.'.join('0' * len(shape))}")
-    if chunk is None:  # Zarr leaves out what is all fill values
+    if chunk is None:  # Zarr writes no chunk that has fill values alone
         return np.full(shape, "" if is_text else float(metadata["fill_value"]))
     plain = Blosc().decode(chunk[:-4])  # without its checksum, as the archive has its own
     if is_text:
@@ -30,10 +30,12 @@ def decode(members, name, metadata):
 
 
 def integrand_labels(integrands):
+    """Labels of the dimensions that only sweeps with integrands have."""
     return {"integrand": list(integrands), "quantile": QUANTILES} if integrands else {}
 
 
 def empty_arrays(sizes, leading=()):
+    """Variable to array, every trial missing; dimensions `leading` come before the variable's."""
     fill = {np.float64: np.nan, np.int8: MISSING, object: ""}
     _, variables = tables(errors="integrand" in sizes)
     return {
@@ -43,9 +45,9 @@ def empty_arrays(sizes, leading=()):
 
 
 def create(store, labels, attributes, chunks=None):
-    """An empty store with coordinates `labels`, one array a variable, and all its metadata.
+    """Create a store with coordinates `labels`, all metadata, and an empty array per variable.
 
-    The sweep's own dimensions lead the variables' where `chunks` gives their chunk lengths.
+    `chunks` maps the sweep's own dimensions, if the variables have these, to chunk lengths.
     """
     chunks = chunks or {}
     sizes = {name: len(values) for name, values in labels.items()}
@@ -80,7 +82,7 @@ def create(store, labels, attributes, chunks=None):
 
 
 def codecs():
-    """How chunks are named and packed: the checksum makes a flipped bit an error."""
+    """How chunks are named and packed. The checksum makes a flipped bit an error."""
     return {
         "compressors": [
             BloscCodec(cname="zstd", shuffle=BloscShuffle.bitshuffle),
@@ -92,7 +94,7 @@ def codecs():
 
 @contextmanager
 def quiet():
-    """Consolidated metadata is an extension of Zarr v3, as the library warns at each writing."""
+    """Silence Zarr's warning, at each write, that consolidated metadata is an extension."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Consolidated metadata is currently")
         yield

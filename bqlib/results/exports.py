@@ -1,10 +1,11 @@
-"""Results in the files of other programs: CSV, Parquet and NetCDF."""
+"""Exports: results as CSV, Parquet and NetCDF files, for other programs."""
 
 import math
 from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 
+import dask
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -12,14 +13,14 @@ import xarray as xr
 from bqlib.results.files import replacing
 from bqlib.schema import FAILED, MISSING, OK, SWEEP_DIMS, TRIAL_DIMS
 
-BLOCK_BYTES = 16 * 2**20  # of values read at a time; a table of them takes several times as much
+BLOCK_BYTES = 16 * 2**20  # values read at a time; their table takes several times as much
 STATUS = {OK: "ok", FAILED: "failed", MISSING: "missing"}
 NEEDS = {".parquet": ("pyarrow",), ".nc": ("h5netcdf", "h5py")}
 POINTS = ("points", "weights")
 
 
 def export(dataset, path, points=False):
-    """Write results to a file of the kind that its suffix names.
+    """Write results to a file; the suffix of its name says of which kind.
 
     Parameters
     ----------
@@ -27,46 +28,46 @@ def export(dataset, path, points=False):
         As :func:`bqlib.open_results` gives it, or a selection of it that keeps all dimensions.
     path : path-like
         Ends in ``.csv`` or ``.parquet`` for a table with a row for each cell, seed and n, or in
-        ``.nc`` for a NetCDF file of the same form as the dataset. A file that is there is
-        replaced once the new one is complete.
+        ``.nc`` for a NetCDF file of the same form as the dataset. An existing file is replaced
+        once the new one is complete.
     points : bool
-        Whether the points and their weights at the largest n are written too.
+        Whether to write the points and their weights at the largest n too.
 
     Returns
     -------
     rows, missing : int
         Rows of the table (values of the MMD in a NetCDF file), and how many trials are missing.
-        These have no rows; failed trials have, with the reason.
+        Missing trials have no rows; failed trials have rows, with the reason.
 
     Raises
     ------
     ValueError
-        If the suffix is another one, or the dataset has lost a dimension, or has no labels of one.
+        If the suffix is another one, or the dataset lacks a dimension, or has no labels of one.
     IsADirectoryError
         If the path is a folder.
     TypeError
-        If `dataset` is no dataset.
+        If `dataset` is not a dataset.
     ImportError
-        If a library for the file is not installed.
+        If a library for this kind of file is not installed.
 
     Notes
     -----
     In a table the columns are the sweep's labels, `seed`, `n`, `status`, `reason`, and the
-    dataset's variables. Those over integrands have a column for each, such as
-    ``error_rkhs_ball``, and those over quantiles too, ``error_quantile_rkhs_ball_0.1``; points
-    have one for each coordinate, ``point_0``, and a ``weight``. Numbers read back as the
-    same bits. Reads about 16 MB of values at a time, whatever the size of the results.
+    dataset's variables. A variable over integrands has a column for each, for example
+    ``error_rkhs_ball``, and one over quantiles too, ``error_quantile_rkhs_ball_0.1``. Points have
+    a column for each coordinate, ``point_0``, and a ``weight``. Numbers read back as the same
+    bits. Reads about 16 MB of values at a time, whatever the size of the results.
     """
     if not isinstance(dataset, xr.Dataset):
         raise TypeError(
-            f"what to export is of type {type(dataset).__name__}; give the dataset of "
-            "bqlib.open_results, or a selection of it by lists"
+            f"cannot export a {type(dataset).__name__}: give the dataset that bqlib.open_results "
+            "returns, or a selection of it by lists"
         )
     path = Path(path)
     writers = {".csv": _write_csv, ".parquet": _write_parquet, ".nc": _write_netcdf}
     suffix = path.suffix.lower()
     if suffix not in writers:
-        raise ValueError(f'cannot export to "{path}": it must end in {", ".join(writers)}')
+        raise ValueError(f'cannot export to "{path}": the name must end in {" or ".join(writers)}')
     absent = [name for name in NEEDS.get(suffix, ()) if find_spec(name) is None]
     if absent:
         raise ImportError(
@@ -76,16 +77,16 @@ def export(dataset, path, points=False):
     lost = [dim for dim in (*TRIAL_DIMS, "n") if dim not in dataset.dims]
     if lost:
         raise ValueError(
-            f"the dataset has no dimension {', '.join(lost)}: select with lists, such as "
-            ".sel(lengthscale=[0.5]), to keep it"
+            f"the dataset lacks the dimension {', '.join(lost)}: select with lists to keep it, for "
+            "example .sel(lengthscale=[0.5])"
         )
     if not points:
         dataset = dataset.drop_vars([name for name in POINTS if name in dataset])
     empty = [dim for dim, size in dataset.sizes.items() if not size]
     if empty:
-        raise ValueError(f"there is nothing to export: the dataset has no {', '.join(empty)}")
+        raise ValueError(f"there is nothing to export: no {', '.join(empty)} is selected")
     if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder: name a file to write")
+        raise IsADirectoryError(f"{path} is a folder: give the name of a file to write")
     with replacing(path) as temporary:
         rows = writers[suffix](dataset, temporary)
     missing = int((dataset["status"] == MISSING).sum())
@@ -102,8 +103,8 @@ def _write_csv(dataset, path):
 
 
 def _write_parquet(dataset, path):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    import pyarrow as pa  # of the extra export
+    import pyarrow.parquet as pq  # of the same extra
 
     types = {"i": pa.int64(), "f": pa.float64(), "O": pa.string()}
     rows, writer = 0, None
@@ -117,11 +118,9 @@ def _write_parquet(dataset, path):
 
 
 def _write_netcdf(dataset, path):
-    import dask
-
     dataset = dataset.drop_encoding()
     texts = [name for name, values in dataset.variables.items() if values.dtype.kind not in "iuf"]
-    # As one array: Dask would load them twice, to find out what kind of objects they are.
+    # Each as one array: Dask would load them twice, to find out the kind of their objects.
     loaded = {name: dataset[name].astype(object).load() for name in texts}
     encoding = {name: {"zlib": True, "complevel": 1} for name in dataset.data_vars}
     for name, values in dataset.variables.items():
@@ -136,7 +135,7 @@ def _write_netcdf(dataset, path):
 
 
 def _steps(dataset):
-    """How many labels of each dimension of the sweep a block has: whole cells, of BLOCK_BYTES."""
+    """Labels per block of each dimension of the sweep: whole cells, BLOCK_BYTES in all."""
     each = 8 * sum(
         math.prod(dataset.sizes[dim] for dim in values.dims if dim not in SWEEP_DIMS)
         for values in dataset.data_vars.values()
@@ -150,7 +149,7 @@ def _steps(dataset):
 
 
 def _tables(dataset):
-    """Columns of the rows of a dataset, name to array, a block of cells at a time."""
+    """The table of a dataset, a block of cells at a time, as columns: name to array."""
     steps = _steps(dataset)
     for corner in product(*(range(0, dataset.sizes[dim], steps[dim]) for dim in SWEEP_DIMS)):
         block = {d: slice(i, i + steps[d]) for d, i in zip(SWEEP_DIMS, corner, strict=True)}
@@ -162,8 +161,8 @@ def _table(part):
     there = status != MISSING
     size = part.sizes["n"]
     columns = {
-        dim: np.repeat(_plain(part[dim].values)[place], size)
-        for dim, place in zip(TRIAL_DIMS, np.nonzero(there), strict=True)
+        dim: np.repeat(_plain(part[dim].values)[index], size)
+        for dim, index in zip(TRIAL_DIMS, np.nonzero(there), strict=True)
     }
     columns["n"] = np.tile(part["n"].values, there.sum())
     words = np.array([STATUS[value] for value in status[there].tolist()], dtype=object)
@@ -176,12 +175,12 @@ def _table(part):
 
 
 def _plain(values):
-    """The same numbers, or texts as Python's own."""
+    """Numbers as they are, texts as Python's strings."""
     return values if values.dtype.kind in "if" else values.astype(object)
 
 
 def _columns(part):
-    """Name and values, over the trial and maybe n, of each column of a table."""
+    """Name and values of each column of a table; values are over the trial, and maybe n."""
     for name, values in part.data_vars.items():
         if name == "status":
             continue

@@ -1,8 +1,10 @@
-"""Writing files so that nobody ever sees half of one."""
+"""Files of results: written whole or not at all, and files that are private to this user."""
 
+import errno
 import json
 import os
 import shutil
+import stat
 import uuid
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +18,7 @@ def write_atomically(path, data):
     Parameters
     ----------
     path : path-like
-        Its folder is made where it is missing.
+        Missing folders above it are created.
     data : bytes
     """
     path = Path(path)
@@ -38,32 +40,58 @@ def write_atomically(path, data):
         os.close(folder)
 
 
+def open_itself(path, flags):
+    """An opener for :func:`open` that refuses a link: results from elsewhere may hold any."""
+    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
+
+
 def open_privately(path, flags):
-    """An opener for :func:`open`, of files that nobody but this user may read."""
-    return os.open(path, flags, 0o600)
+    """As :func:`open_itself`, of files that nobody but this user may read."""
+    return os.open(path, flags | os.O_NOFOLLOW, 0o600)
 
 
-def is_private(path):
-    """Whether nobody but this user can have written a file, or into a folder."""
-    found = os.stat(path)
-    return found.st_uid == os.getuid() and not found.st_mode & 0o022
+def read_private(path, most):
+    """Bytes of a file that nobody but this user can have written.
+
+    Parameters
+    ----------
+    path : path-like
+    most : int
+        The largest number of bytes.
+
+    Raises
+    ------
+    OSError
+        If there is no such file; if it is a link or no regular file, if it belongs to another user,
+        if others may write it, or if it is larger.
+    """
+    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with open(file, "rb") as opened:
+        found = os.fstat(file)  # of what was opened: the name may mean something else by now
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EPERM, "is not a regular file", str(path))
+        if found.st_uid != os.getuid() or found.st_mode & 0o022:
+            raise OSError(errno.EPERM, "can be written by others", str(path))
+        if found.st_size > most:
+            raise OSError(errno.EFBIG, f"has more than {most} bytes", str(path))
+        return opened.read(most)
 
 
 def read_head(store):
-    """What the head of a store says: its attributes and the metadata of its arrays."""
+    """The head of a store: its attributes, and the metadata of its arrays."""
     return json.loads(head(store).read_bytes())
 
 
 @contextmanager
 def replacing(path):
-    """Give a path to write a file or a folder to, and put it in the place of `path` at the end.
+    """Give a path to write a file or a folder to, which replaces `path` at the end.
 
-    What was there is removed only then; if the writing fails, it stays.
+    The old one is removed only then. If the writing fails, it stays.
 
     Parameters
     ----------
     path : path-like
-        Its folder is made where it is missing.
+        Missing folders above it are created.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)

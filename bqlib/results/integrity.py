@@ -1,7 +1,8 @@
 """Integrity: whether a folder of results is as its run wrote it.
 
-The last job of a run records the sha256 of every file that the others made, in a manifest that
-``sha256sum -c`` reads too. The job of a piece records that of its piece at once, in its timings.
+The last job of a run records the sha256 of every file that the other jobs made, in a manifest that
+``sha256sum -c`` reads too. The job of a piece records the sha256 of its piece at once, in the
+timings.
 """
 
 import hashlib
@@ -49,9 +50,9 @@ class Fault:
     path : str
         Below the results.
     what : str
-        What is wrong with it.
+        What is wrong.
     foreign : bool
-        Whether that is no damage: another bqlib wrote it, and can read it.
+        Whether it is not damaged: another version of bqlib wrote it, and can read it.
     """
 
     path: str
@@ -68,12 +69,12 @@ class Checked:
     files, bytes : int
         How much was read.
     recorded : bool
-        Whether the results have a manifest: without it, files other than pieces are only checked
-        by the sums that they carry themselves.
+        Whether the results have a manifest. Without it, files other than pieces are only checked
+        by their own checksums.
     faults : tuple of Fault
     unused : tuple of str
-        Pieces that are not in the curves, as their sweep does not ask for them any more: other
-        cells or, since seeds came to a block that was not full, other blocks.
+        Pieces that are not in the curves, because the sweep no longer asks for them: other cells
+        or, if seeds were added to a block that was not full, other blocks.
     """
 
     files: int
@@ -90,7 +91,7 @@ def sha256(path):
 
 
 def write_manifest(results):
-    """Write the provenance of finished results, and the manifest of all that their run made.
+    """Write the provenance of finished results, and the manifest of all files that the run made.
 
     Parameters
     ----------
@@ -99,12 +100,12 @@ def write_manifest(results):
 
     Notes
     -----
-    Both are the same bytes for the same results. A piece is recorded by what its job wrote, not by
-    what is there now.
+    Both are the same bytes for the same results. For a piece, the sha256 is the one that its job
+    recorded, not the one of the file now.
     """
     at = Layout(results)
     attributes = read_head(at.curves)["attributes"]
-    # Pieces of earlier runs stay, whatever made them.
+    # Pieces of earlier runs are reused, so that several versions can have made them.
     made = {json.dumps(made_by(results, piece)) for piece in timings_used(results)}
     provenance = {
         "title": attributes["title"],
@@ -122,12 +123,12 @@ def write_manifest(results):
 
 
 def check(results):
-    """Compare the files of an experiment with what its run recorded of them.
+    """Compare the files of an experiment with the records of its run.
 
     Parameters
     ----------
     results : path-like
-        The experiment's folder, or any one store.
+        The experiment's folder, or one store in it.
 
     Returns
     -------
@@ -140,14 +141,14 @@ def check(results):
 
     Notes
     -----
-    Reads every file once, in blocks, at about the speed of sha256. Stores without a record are read
-    chunk by chunk.
+    Reads every file once, in blocks, at about the speed of sha256. Stores without a record are
+    read chunk by chunk.
     """
     at, below = Layout(results), ""
     if not any(at.file(part).exists() for part in (*PARTS, MANIFEST)):
         store = at.folder
         if not head(store).exists():
-            raise FileNotFoundError(f"no results at {results}: name a folder results/<experiment>")
+            raise FileNotFoundError(f"no results at {results}: give a folder results/<experiment>")
         at = Layout(results_of(store))
         if not at.manifest.exists():
             return _check_store(store)
@@ -158,7 +159,7 @@ def check(results):
 
 
 def _check_folder(at, below):
-    """What :func:`check` finds; of the files, only those whose paths start with `below`."""
+    """What :func:`check` finds among the files whose paths start with `below`."""
     pieces, faults = ({}, []) if below else _recorded_pieces(at)
     manifest, manifest_faults = _read_manifest(at)
     faults += manifest_faults
@@ -203,7 +204,7 @@ def _check_folder(at, below):
 
 
 def _made(at):
-    """Paths below the results of the files of `PARTS`, without hidden ones."""
+    """Paths below the results of the files of `PARTS`, except hidden ones."""
     for part in map(at.file, PARTS):
         for path in part.rglob("*") if part.is_dir() else [part]:
             relative = path.relative_to(at.folder)
@@ -213,12 +214,13 @@ def _made(at):
 
 def _check_store(store):
     paths = [path for path in store.rglob("*") if path.is_file()]
-    faults = _faults_of_store(Layout(store.parent), store.name)
+    results = results_of(store)
+    faults = _faults_of_store(Layout(results), store.relative_to(results).as_posix())
     return Checked(len(paths), sum(path.stat().st_size for path in paths), False, tuple(faults))
 
 
 def _recorded_pieces(at):
-    """sha256 of each piece by what its job wrote, and files of timings that cannot be read."""
+    """sha256 of each piece as its job recorded it, and faults of unreadable files of timings."""
     sums, faults = {}, []
     for piece in timed_pieces(at.folder):
         path = path_of_timing(piece)
@@ -235,11 +237,11 @@ def _recorded_pieces(at):
 
 
 def _read_manifest(at):
-    """sha256 by path; and the manifest itself where a line of it is damaged."""
+    """Path to sha256, and a fault if the manifest itself is damaged."""
     try:
         lines = at.manifest.read_bytes().decode(errors="replace").split("\n")
     except FileNotFoundError:
-        if not at.provenance.exists():  # which is written with it
+        if not at.provenance.exists():  # it is written together with the manifest
             return {}, []
         return {}, [Fault(MANIFEST, "is missing: run the sweep again to write it")]
     sums = {}
@@ -254,17 +256,17 @@ def _read_manifest(at):
 
 
 def _damage(at, path, owner):
-    """What has become of a file that is not as it was written."""
+    """What is wrong with a file whose sha256 is not the recorded one."""
     if at.file(path).stat().st_size == 0:
         return "is empty"
     if owner is not None:
-        return f"holds what belongs to {owner}"
+        return f"has the content of {owner}"
     found = _fault_of_piece(at, path) if piece_at(path) else None
-    return found or "is damaged: its sha256 is not the recorded one"
+    return found or "is damaged: its sha256 differs from the recorded one"
 
 
 def _fault_of_piece(at, path):
-    """What is wrong with a piece, by what it says itself; None where that is nothing."""
+    """What is wrong with a piece, by its own content and checksums; None if nothing is."""
     try:
         with zipfile.ZipFile(at.file(path)) as archive:
             damaged = archive.testzip()
@@ -283,20 +285,20 @@ def _fault_of_piece(at, path):
     labels = [attributes.get(name) for name in SWEEP_DIMS]
     labels = [f"{label:.12g}" if isinstance(label, float) else str(label) for label in labels]
     if cell_of(piece_at(path)) != tuple(labels):
-        return f"holds a piece of {'/'.join(labels)}"
+        return f"holds a piece of the cell {'/'.join(labels)}"
     block = block_name(seeds[0], seeds[-1])
     if not path.endswith(f"/{block}{PIECE}"):
-        return f"holds {block} of its cell"
+        return f"holds the block {block} of its cell"
     return None
 
 
 def _stores(paths):
-    """The stores among the paths, by their folders."""
+    """The stores that hold the paths."""
     return sorted({store for store in map(store_at, paths) if store})
 
 
 def _faults_of_store(at, store):
-    """What is wrong with a store, by its own metadata and checksums; one chunk at a time."""
+    """The faults of a store, by its own metadata and checksums; reads a chunk at a time."""
     try:
         arrays = read_head(at.file(store))["consolidated_metadata"]["metadata"]
     except FileNotFoundError:
@@ -306,26 +308,25 @@ def _faults_of_store(at, store):
         yield Fault(path_of_head(store), "is damaged")
         return
     for name, metadata in arrays.items():
-        place = f"{store}/{name}"
+        path = f"{store}/{name}"
         try:
-            own = read_head(at.file(place))
-            array = zarr.open_array(at.file(place), mode="r", zarr_format=3)
+            own = read_head(at.file(path))
+            array = zarr.open_array(at.file(path), mode="r", zarr_format=3)
         except FileNotFoundError:
-            yield Fault(path_of_head(place), "is missing")
+            yield Fault(path_of_head(path), "is missing")
             continue
-        except Exception as error:  # of many kinds, as any byte may be another
-            yield Fault(path_of_head(place), f"is damaged: {error}")
+        except Exception as error:  # of any kind, because any byte can be wrong
+            yield Fault(path_of_head(path), f"is damaged: {error}")
             continue
         if own != {key: value for key, value in metadata.items() if key in own}:
-            said = f"does not agree with what {path_of_head(store)} says of {name}"
-            yield Fault(path_of_head(place), said)
+            yield Fault(path_of_head(path), f"disagrees with {path_of_head(store)} about {name}")
             continue
         counts = [
             range(-(-length // chunk))
             for length, chunk in zip(array.shape, array.chunks, strict=True)
         ]
         for corner in itertools.product(*counts):
-            key = f"{place}/{array.metadata.encode_chunk_key(corner)}"
+            key = f"{path}/{array.metadata.encode_chunk_key(corner)}"
             if not at.file(key).exists():
                 yield Fault(key, "is missing")
                 continue
@@ -340,7 +341,7 @@ def _faults_of_store(at, store):
 
 
 def _foreign_schema(at):
-    """The curves, where another schema version wrote them."""
+    """A fault if another schema version wrote the curves."""
     try:
         version = read_head(at.curves)["attributes"].get("schema_version")
     except (OSError, ValueError, KeyError):

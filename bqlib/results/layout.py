@@ -1,6 +1,6 @@
-"""Where each file of a folder of results lies. No other module spells these paths.
+"""The path of each file in a folder of results. No other module spells these paths.
 
-Only the standard library is imported: the process of each of Snakemake's jobs reads this.
+Only the standard library is imported, because the process of each of Snakemake's jobs reads this.
 """
 
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class Layout:
         object.__setattr__(self, "folder", Path(self.folder))
 
     def file(self, path):
-        """A file by its path below the results, as the manifest has it."""
+        """A file, by its path below the results, as in the manifest."""
         return self.folder / path
 
     @property
@@ -52,6 +52,11 @@ class Layout:
     def function_errors(self):
         """Store of the errors of single functions."""
         return self.folder / FUNCTION_ERRORS
+
+    @property
+    def studies(self):
+        """Folder of the stores of the studies."""
+        return self.folder / STUDIES
 
     def study(self, name):
         """Store of a study."""
@@ -148,12 +153,12 @@ class Layout:
 
 
 def head(store):
-    """The file that a store, or an array in it, has last: without it there is none."""
+    """The file that is written last of a store, or of an array in it: no head, no store."""
     return Path(store) / HEAD
 
 
 def results_of(store):
-    """The folder of results that a store lies in."""
+    """The folder of results that holds a store."""
     folder = Path(store).parent
     return folder.parent if folder.name == STUDIES else folder
 
@@ -176,7 +181,7 @@ def piece_name(cell, block):
 
 
 def block_name(first, last):
-    """What the files of a block of seeds are called, without their suffix."""
+    """Name of the files of a block of seeds, without a suffix."""
     return f"seeds-{first}-{last}"
 
 
@@ -207,7 +212,7 @@ def piece_of_timing(timing):
     return str(timing).removesuffix(TIMING) + PIECE
 
 
-# Paths below the folder of results, as the manifest and messages have them.
+# Paths below the folder of results, as in the manifest and in messages.
 
 
 def path_of_piece(piece):
@@ -231,7 +236,10 @@ def path_of_head(store):
 
 
 def piece_at(path):
-    """Name of the piece at a path below the results, or that its timings belong to; else None."""
+    """Name of the piece at a path below the results, or of the one whose timings are there.
+
+    None if the path is neither.
+    """
     if path.startswith(f"{PIECES}/") and path.endswith(PIECE):
         return path.removeprefix(f"{PIECES}/")
     if path.startswith(f"{TIMINGS}/") and path.endswith(TIMING):
@@ -240,6 +248,6 @@ def piece_at(path):
 
 
 def store_at(path):
-    """Path of the store that holds a path, both below the results; None where none does."""
+    """Path of the store that holds a path, both below the results; None if there is none."""
     store, found, _ = path.partition(f"{STORE}/")
     return store + STORE if found else None

@@ -15,14 +15,14 @@ ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 
 
 def encode_piece(spec, seeds, trials):
-    """A piece's bytes.
+    """Pack the trials of one cell, for some seeds, as a piece.
 
     Parameters
     ----------
     spec : bqlib.sweep.spec.Spec
     seeds : sequence of int
     trials : sequence of (dict of ndarray, or str)
-        For each seed the curves that :func:`bqlib.trial.trial` returned, or why it failed.
+        For each seed, the curves that :func:`bqlib.trial.trial` returned, or why it failed.
 
     Returns
     -------
@@ -64,27 +64,27 @@ def read_piece(path, spec, first, last, rows):
         root = json.loads(members[HEAD])
         version, digest = (root["attributes"].get(key) for key in ("schema_version", "digest"))
         if version != SCHEMA_VERSION:
-            return [f"{path}: schema version {version}, this bqlib reads {SCHEMA_VERSION}"]
+            return [f"{path}: has schema version {version}, this bqlib reads {SCHEMA_VERSION}"]
         if digest != spec.digest:
-            return [f"{path}: made by another sweep, or by another version of the code"]
+            return [f"{path}: comes from another sweep, or from another version of the code"]
         seeds = seeds_of_piece(members, root)
         if seeds != list(range(first, last + 1)):
-            return [f"{path}: holds seeds {seeds[0]} to {seeds[-1]} of its cell"]
+            return [f"{path}: holds seeds {seeds[0]} to {seeds[-1]}, not {first} to {last}"]
         arrays = root["consolidated_metadata"]["metadata"]
         for name, row in rows.items():
             values = decode(members, name, arrays[name])
-            place = row[first : last + 1]
+            block = row[first : last + 1]
             if name == "points":  # targets of a sweep may differ in dimension
-                place = place[..., : values.shape[-1]]
-            if place.shape != values.shape:
-                return [f"{path}: {name} has shape {values.shape}, not {place.shape}"]
-            place[...] = values
+                block = block[..., : values.shape[-1]]
+            if block.shape != values.shape:
+                return [f"{path}: {name} has shape {values.shape}, not {block.shape}"]
+            block[...] = values
     except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, OSError, RuntimeError) as error:
         return [f"{path}: cannot be read ({error})"]
     return []
 
 
 def seeds_of_piece(members, head):
-    """The seeds of a piece, from its files by name and the content of its zarr.json."""
+    """The seeds of a piece, from its members (name to bytes) and the content of its head."""
     seeds = decode(members, "seed", head["consolidated_metadata"]["metadata"]["seed"])
     return [int(seed) for seed in seeds]

@@ -1,4 +1,4 @@
-"""What to delete so that the next run computes it."""
+"""Retry: which files of results are outdated, and deleting files so that a run recomputes them."""
 
 import json
 
@@ -20,7 +20,7 @@ from bqlib.results.timings import digest_of
 
 
 def outdated(results, experiment):
-    """Finished files that another sweep or other code made, by what is recorded of them.
+    """Finished files that another sweep or other code made, by their records.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def outdated(results, experiment):
     Returns
     -------
     list of str
-        Paths below the results. Files that the sweep does not ask for are not among them.
+        Paths below the results, only of files that the sweep asks for.
     """
     at, paths = Layout(results), []
     for cell in experiment.cells():
@@ -50,7 +50,7 @@ def outdated(results, experiment):
 
 
 def _attributes(store):
-    """Attributes of a store; none where it is not there or damaged."""
+    """Attributes of a store; none if it is missing or damaged."""
     try:
         return read_head(store).get("attributes", {})
     except (OSError, ValueError):
@@ -60,8 +60,8 @@ def _attributes(store):
 def delete(results, paths):
     """Delete files of results so that the next run recomputes them.
 
-    Of a store only the head is deleted. A piece goes with its timings and the head of the curves.
-    The manifest and the provenance always go: else Snakemake would not miss what was deleted.
+    For a store, only the head is deleted; for a piece, also its timings and the head of the curves.
+    The manifest and the provenance are always deleted: else Snakemake would start no job.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def delete(results, paths):
     Returns
     -------
     int
-        How many files were there to delete.
+        How many files were deleted.
     """
     at, gone = Layout(results), set()
     for path in paths:

@@ -1,4 +1,4 @@
-"""Stores: the dataset gathered from the pieces, and others beside it."""
+"""Stores of an experiment: the curves, gathered from the pieces, and the datasets beside them."""
 
 import difflib
 import hashlib
@@ -33,14 +33,14 @@ def gather(experiment, results):
     ----------
     experiment : bqlib.sweep.experiment.Experiment
     results : path-like
-        The experiment's folder. Trials of a piece that is not there are missing in the dataset. A
-        dataset that is there is replaced once the new one is complete.
+        The experiment's folder. If a piece is missing, its trials are missing in the dataset. An
+        existing dataset is replaced once the new one is complete.
 
     Raises
     ------
     SchemaError
-        If a piece belongs to another sweep, is damaged or departs from the schema; all such
-        pieces are named, and nothing is replaced.
+        If a piece belongs to another sweep, is damaged or departs from the schema. The message
+        lists all these pieces, and nothing is replaced.
 
     Notes
     -----
@@ -64,7 +64,7 @@ def gather(experiment, results):
     cells = cells.reshape(grid)
     chunks = _sweep_chunks(sizes)
     problems = []
-    # A chunk that is left out could not be told from one that was lost.
+    # An omitted chunk would look like a lost one.
     whole = zarr.config.set({"array.write_empty_chunks": True})
     at = Layout(results)
     with replacing(at.curves) as temporary, whole:
@@ -92,13 +92,14 @@ def gather(experiment, results):
             raise SchemaError(
                 "these pieces cannot be gathered:\n"
                 + "\n".join(problems)
-                + f"\nto compute them again: bqlib retry --damaged {at.folder}, then run the sweep "
-                f"again; those of another sweep or code: bqlib retry --sweep FILE {at.folder}"
+                + f"\nto recompute damaged pieces: bqlib retry --damaged {at.folder}, then run the "
+                "sweep again; to recompute pieces of another sweep or code: bqlib retry --sweep "
+                f"FILE {at.folder}"
             )
 
 
 def write_dataset(dataset, path):
-    """Write a small dataset, such as one of rates, as a Zarr store: whole or not at all."""
+    """Write a small dataset, for example of rates, as a Zarr store: whole or not at all."""
     encoding = {name: codecs() for name in dataset.variables}
     for name, variable in dataset.variables.items():
         if variable.dtype.kind in "iub":
@@ -110,7 +111,7 @@ def write_dataset(dataset, path):
 
 
 def find_curves(path):
-    """The store of curves that a path means; if there is none, an error that says what is there."""
+    """The store of curves at a path, or in the folder there; else an error that says what is."""
     at = Layout(path)
     if head(path / "mmd").exists():
         return path
@@ -119,10 +120,10 @@ def find_curves(path):
     if head(path).exists():
         raise FileNotFoundError(
             f"{path} is a dataset, but not the curves: open it with "
-            "bqlib.results.store.open_dataset, or name the folder results/<experiment>"
+            "bqlib.results.store.open_dataset, or give the folder results/<experiment>"
         )
     if path.is_file():
-        raise FileNotFoundError(f"{path} is a file: name a folder results/<experiment>")
+        raise FileNotFoundError(f"{path} is a file: give a folder results/<experiment>")
     if not path.exists():
         others = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
         near = difflib.get_close_matches(path.name, others, 1)
@@ -131,16 +132,15 @@ def find_curves(path):
     inside = sorted(p.name for p in path.iterdir() if head(Layout(p).curves).exists())
     if inside:
         raise FileNotFoundError(
-            f"{path} holds several experiments: {', '.join(inside)}; name one of them, such as "
-            f'"{path / inside[0]}", or some in a list'
+            f"{path} holds several experiments: {', '.join(inside)}; give one of them, for example "
+            f'"{path / inside[0]}", or a list'
         )
     if at.pieces.is_dir():
         raise FileNotFoundError(
-            f"no results at {path} yet: its pieces are gathered at the end of the run; run the "
-            "sweep again to continue"
+            f"no results at {path} yet, only pieces: run the sweep again to finish it"
         )
     raise FileNotFoundError(
-        f"no results at {path}: name a folder results/<experiment> after its sweep has run"
+        f"no results at {path}: give a folder results/<experiment> whose sweep has run"
     )
 
 
@@ -149,7 +149,7 @@ def check_whole(store):
     lost = []
     for name, array in read_head(store)["consolidated_metadata"]["metadata"].items():
         if array["chunk_key_encoding"]["configuration"]["separator"] != ".":
-            continue  # not as gather writes them
+            continue  # gather did not write it
         chunks = array["chunk_grid"]["configuration"]["chunk_shape"]
         wanted = math.prod(-(-n // c) for n, c in zip(array["shape"], chunks, strict=True))
         folder = store / name
@@ -159,13 +159,13 @@ def check_whole(store):
             lost.append(f"{wanted - there} of {name}")
     if lost:
         raise FileNotFoundError(
-            f"{store} has lost files: {', '.join(lost)}; to compute it again: bqlib retry "
-            f"--damaged {results_of(store)}, then run the sweep again"
+            f"{store} has lost files: {', '.join(lost)}; to recompute it: bqlib retry --damaged "
+            f"{results_of(store)}, then run the sweep again"
         )
 
 
 def open_dataset(path):
-    """Open one store of an experiment, such as its curves, its rates or a study.
+    """Open one store of an experiment: its curves, its rates, a study or another dataset.
 
     Parameters
     ----------
@@ -180,31 +180,33 @@ def open_dataset(path):
     Raises
     ------
     FileNotFoundError
-        If there is no store at the path, or files of it are missing.
+        If there is no store at the path, or it lacks files.
     SchemaError
         If another schema version wrote the curves, or they depart from the schema.
     """
-    import xarray as xr  # takes a second, which gathering does without
-
     path = Path(path)
     if path.name == CURVES:
         return open_curves(find_curves(path))
     check_whole(path)
-    return xr.open_zarr(path, chunks=None)
+    return _opened(path)
 
 
 def open_curves(store):
     """Open the store of curves that :func:`find_curves` found; raises as :func:`open_dataset`."""
-    import xarray as xr  # as above
-
-    dataset = xr.open_zarr(store, chunks=None)
+    dataset = _opened(store)
     check_schema(dataset, store)
     check_whole(store)
     return dataset
 
 
+def _opened(store):
+    import xarray as xr  # loads pandas too, 0.6 s, and gathering needs neither
+
+    return xr.open_zarr(store, chunks=None)
+
+
 def _sweep_chunks(sizes):
-    """Chunk lengths along the sweep: whole cells, as many as make about CHUNK_BYTES."""
+    """Chunk lengths along the sweep: as many whole cells as make about CHUNK_BYTES."""
     _, variables = tables(errors="integrand" in sizes)
     largest = max(math.prod(sizes[dim] for dim in v.dims) for v in variables.values())
     room = max(1, CHUNK_BYTES // (8 * largest))
@@ -216,6 +218,7 @@ def _sweep_chunks(sizes):
 
 
 def _provenance(experiment):
+    """Attributes of the curves: the sweep, and the versions of what gathers them."""
     config = json.dumps(experiment.canonical(), sort_keys=True, allow_nan=False)
     blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
     return {
@@ -233,7 +236,7 @@ def _provenance(experiment):
 
 
 def _git_commit():
-    """The commit of the checkout that bqlib runs from, "-dirty" where it was changed; or ""."""
+    """The commit of the checkout that bqlib runs from, with "-dirty" if it was changed; or ""."""
     command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     try:
         found = subprocess.run(

@@ -2,7 +2,7 @@
 
 
 def aligned(rows, numbers=()):
-    """Rows in columns, two blanks between them, below a line of headings.
+    """Rows as columns, separated by two blanks, below a line of headings.
 
     Parameters
     ----------
@@ -14,7 +14,7 @@ def aligned(rows, numbers=()):
     Returns
     -------
     str
-        One line more than there are rows; empty where there are none.
+        The line of headings and a line per row; empty if there are no rows.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def aligned(rows, numbers=()):
 
 
 def ranges(numbers):
-    """Whole numbers, runs of them joined.
+    """Whole numbers in order, with consecutive ones joined.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """The file of timings of each piece: seconds of its trials, and why some of them failed.
 
-Its piece's digest and sha256 are there too, see :mod:`bqlib.results.integrity`.
+It also has the digest and the sha256 of its piece, see :mod:`bqlib.results.integrity`.
 
-Only the standard library is imported, as Snakemake's own process reads these too.
+Only the standard library is imported, because Snakemake's own process reads timings too.
 """
 
 import json
@@ -18,9 +18,9 @@ def timed_pieces(results):
 
 
 def read_timing(results, piece):
-    """Seconds and failures of a piece's trials; both empty where its file is not there or damaged.
+    """Seconds and failures of a piece's trials; both empty if the file is missing or damaged.
 
-    The damage is for :func:`bqlib.results.integrity.check` to name.
+    :func:`bqlib.results.integrity.check` reports the damage.
 
     Parameters
     ----------
@@ -32,9 +32,9 @@ def read_timing(results, piece):
     Returns
     -------
     seconds : dict of int to float
-        By seed, of the trials that succeeded.
+        Seed to seconds, of the trials that succeeded.
     failed : dict of int to str
-        Why, by seed.
+        Seed to why the trial failed.
     """
     try:
         found = json.loads(Layout(results).timing(piece).read_bytes())
@@ -46,12 +46,12 @@ def read_timing(results, piece):
 
 
 def digest_of(results, piece):
-    """Digest of the spec that a piece was made for, None where its file of timings has none."""
+    """Digest of the spec that a piece was made for; None if its file of timings has none."""
     return _entry(results, piece, "digest")
 
 
 def made_by(results, piece):
-    """Versions of what made a piece, by name; None where its file of timings has none."""
+    """Name to version of the software that made a piece; None if its file of timings has none."""
     return _entry(results, piece, "versions")
 
 

@@ -1,4 +1,4 @@
-"""Which pieces count: those that the gathered curves ask for."""
+"""Which pieces count: those of the sweep that was gathered last."""
 
 import json
 
@@ -10,28 +10,28 @@ from bqlib.sweep.spec import Algorithm
 
 
 def pieces_used(results):
-    """Names of the pieces that the curves ask for; None where there are no curves to tell it.
+    """Names of the pieces that the sweep of the curves asks for; None if there are no curves.
 
-    Others may be there as well: of other cells or, since seeds came to a block that was not full,
-    of other blocks.
+    The folder can hold others as well: pieces of other cells, or of other blocks if seeds were
+    added to a block that was not full.
     """
     try:
         config = json.loads(read_head(Layout(results).curves)["attributes"]["config"])
         algorithms = [Algorithm(**algorithm) for algorithm in config["algorithms"]]
         sweep = Experiment(**config | {"algorithms": algorithms})
-    except (OSError, ValueError, KeyError, TypeError):  # damage, which is told as such
+    except (OSError, ValueError, KeyError, TypeError):  # damage, which a check reports
         return None
     return {piece_name(cell, block) for cell in sweep.cells() for block in sweep.blocks()}
 
 
 def timings_used(results):
-    """Names of the pieces in use that have a file of timings, in their order."""
+    """Names of the used pieces that have a file of timings, in their order."""
     used = pieces_used(results)
     return [piece for piece in timed_pieces(results) if used is None or piece in used]
 
 
 def all_failed(results):
-    """(piece, seed, reason) of each failed trial of the pieces in use that are there."""
+    """(piece, seed, reason) of each failed trial of the used pieces that exist."""
     at = Layout(results)
     there = (piece for piece in timings_used(results) if at.piece(piece).exists())
     return failed_trials(results, there)

@@ -3,11 +3,11 @@
 import os
 import shutil
 
+from distributed import Security
+
 
 def certified(folder):
     """TLS with the certificate and key in files of a folder."""
-    from distributed import Security
-
     files = {"ca_file": folder / "ca.pem"}
     for role in ("client", "scheduler", "worker"):
         files |= {f"{role}_key": folder / "key.pem", f"{role}_cert": folder / "cert.pem"}
@@ -18,8 +18,6 @@ def certified(folder):
 
 def write_certificates(folder):
     """New ones, in a new folder that nobody else may read."""
-    from distributed import Security
-
     made = Security.temporary()
     shutil.rmtree(folder, ignore_errors=True)  # of a run that was killed
     folder.mkdir(mode=0o700, parents=True)

@@ -9,7 +9,7 @@ import socket
 import sys
 import traceback
 
-from bqlib.results.files import write_atomically
+from bqlib.results.files import open_itself, write_atomically
 from bqlib.running.errors import RunEndedError, RunError
 from bqlib.running.paths import PATHS, SOCKET, Paths
 
@@ -65,7 +65,7 @@ def fetch_study(name, digest, threads=1, memory=None):
     RunError
         If there is no run's process, it ended, or a seed failed.
     """
-    from bqlib.studies.study import unpack  # loads numpy, which pieces do without
+    from bqlib.studies.study import unpack  # loads numpy, 0.2 s, which pieces do without
 
     data, _ = _ask({"study": name, "digest": digest}, threads, memory)
     return unpack(data)
@@ -110,7 +110,8 @@ def logged(path):
     """
     terminal = sys.stderr
     before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-    log = open(path, "w", encoding="utf-8")  # noqa: SIM115, as closing it may fail
+    # Not by `with`, as closing it may fail.
+    log = open(path, "w", encoding="utf-8", opener=open_itself)  # noqa: SIM115
     with contextlib.redirect_stdout(log), contextlib.redirect_stderr(log):
         try:
             yield

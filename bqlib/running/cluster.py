@@ -1,11 +1,18 @@
 """One way to a Dask client: a scheduler that the user names, or else the run's own cluster."""
 
 import asyncio
+import json
 import os
 import shutil
+import tempfile
 import time
 from contextlib import AsyncExitStack, asynccontextmanager
+from importlib import import_module
 from pathlib import Path
+
+import dask
+import distributed
+from threadpoolctl import threadpool_limits
 
 from bqlib.results.layout import Layout
 from bqlib.running.certificates import certified, write_certificates
@@ -14,6 +21,9 @@ from bqlib.running.jobs import ENVIRONMENT, SETTINGS, Jobs, jobqueue, one_line
 from bqlib.running.site import BATCH_SYSTEMS
 from bqlib.running.worker import memory_limited, refuse_other_versions, versions
 
+# Of the dashboard. Others of Dask's let any user of this machine add a plug-in to the scheduler
+# (eventstream, in its info) or have it ask other addresses (proxy).
+ROUTES = [f"distributed.http.{name}" for name in ("scheduler.json", "health", "statics")]
 KEEP_SECONDS = 2
 FOREVER = "1000 days"
 SPEAK_SECONDS = 60
@@ -51,11 +61,9 @@ async def connect(site, folder, say=lambda text: None, threads=1):
         If no worker could be had in time, if a named scheduler's workers run other versions, or,
         in the body, when all workers are gone for too long.
     """
-    import dask
-    import distributed
-
     dask.config.set({f"distributed.{key}": value for key, value in SETTINGS.items()})
     dask.config.set({"distributed.nanny.pre-spawn-environ": ENVIRONMENT})
+    dask.config.set({"distributed.scheduler.http.routes": ROUTES})
     named = _named_scheduler()
     async with AsyncExitStack() as stack:
         cluster = jobs = None
@@ -105,10 +113,6 @@ async def connect(site, folder, say=lambda text: None, threads=1):
 
 def _named_scheduler():
     """Address of the scheduler that the user names, or None."""
-    import json
-
-    import dask
-
     address = dask.config.get("scheduler-address", None)
     file = dask.config.get("scheduler-file", None)
     if address or not file:
@@ -123,20 +127,20 @@ def _named_scheduler():
 
 
 def _has_certificate():
-    from distributed import Security
-
-    return Security().get_connection_args("client")["ssl_context"] is not None
+    return distributed.Security().get_connection_args("client")["ssl_context"] is not None
 
 
 async def _own_cluster(stack, site, folder, threads):
     """Start the run's own cluster, to end with `stack`; and its jobs on a batch system, or None."""
-    import dask
-    import distributed
-    from threadpoolctl import threadpool_limits
-
     # Whatever is lost is replaced here, or comes back by itself: Dask would give it up meanwhile.
     stack.enter_context(dask.config.set({"distributed.deploy.lost-worker-timeout": FOREVER}))
     own = {"asynchronous": True, "silence_logs": False}
+    # Dask puts a folder of a name that all can foresee first into sys.path, whoever owns it, where
+    # it has none of its own.
+    base = None if site.system in BATCH_SYSTEMS else site.scratch
+    scratch = tempfile.mkdtemp(prefix="bqlib-", dir=base and os.path.expandvars(base))
+    stack.callback(shutil.rmtree, scratch, ignore_errors=True)
+    stack.enter_context(dask.config.set({"temporary-directory": scratch}))
     # Loopback or TLS: other users of these machines cannot run code as this one.
     loopback = "127.0.0.1:0"
     if site.system in BATCH_SYSTEMS:
@@ -158,10 +162,7 @@ async def _own_cluster(stack, site, folder, threads):
         await stack.enter_async_context(cluster)
         cluster.scale(jobs=-(-site.workers // site.workers_per_job))
         return cluster, jobs
-    own |= {
-        "memory_limit": site.memory,
-        "local_directory": site.scratch and os.path.expandvars(site.scratch),
-    }
+    own |= {"memory_limit": site.memory, "local_directory": scratch}
     loopback_only = {
         "dashboard_address": loopback,
         "worker_dashboard_address": loopback,
@@ -270,8 +271,6 @@ class _Guard:
 
 async def _draw_dashboard(scheduler):
     """Add Dask's dashboard, whose modules take seconds to load, to a scheduler that runs."""
-    from importlib import import_module
-
     dashboard = await asyncio.to_thread(import_module, "distributed.dashboard.scheduler")
     dashboard.connect(scheduler.http_application, scheduler.http_server, scheduler, prefix="")
 

@@ -154,7 +154,7 @@ def _smaller(spec, n, pool):
 
 
 def as_text(rows, workers):
-    """Rows as a table for a terminal, and what they come to on a number of workers."""
+    """Rows as a table for a terminal, with the total time on a number of workers."""
     words, counts = ("target", "kernel", "algorithm"), ("done", "failed", "missing")
     lines = []
     for row in rows:
@@ -169,17 +169,17 @@ def as_text(rows, workers):
         lines.append({name: getattr(row, name) for name in (*words, *counts)} | costs)
     missing = sum(row.missing for row in rows)
     text = aligned(lines, (*counts, "s/trial", "time", "GB")) + (
-        f"\n{sum(row.done for row in rows)} trials done, {sum(row.failed for row in rows)} of them "
-        f"failed; {missing} missing"
+        f"\n{sum(row.done for row in rows)} trials done ({sum(row.failed for row in rows)} of them "
+        f"failed), {missing} missing"
     )
     if missing:
         unfinished = [row for row in rows if row.cost]
         seconds = sum(row.missing * row.cost.seconds for row in unfinished)
         gigabytes = max(row.cost.bytes for row in unfinished) / 1e9
+        shared = f", {_duration(seconds / workers)} on {workers} workers" if workers > 1 else ""
         text += (
-            f"\nabout {_duration(seconds)} of one core like those of this machine: "
-            f"{_duration(seconds / workers)} on {workers} worker{'s' * (workers > 1)} of "
-            f"{gigabytes:.2g} GB each"
+            f"\nmissing trials: about {_duration(seconds)} on one core like those of this machine"
+            f"{shared}; {gigabytes:.2g} GB for each worker"
         )
     return text
 

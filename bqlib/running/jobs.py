@@ -3,17 +3,18 @@
 import asyncio
 import os
 import shlex
-import subprocess
 import sys
 import tempfile
 import time
 from contextlib import chdir, suppress
 from pathlib import Path
 
-from bqlib.results.files import is_private, open_privately
+from distributed.core import Status
+
 from bqlib.results.layout import Layout
 from bqlib.running.certificates import certified
 from bqlib.running.errors import ClusterError
+from bqlib.running.journal import note_job
 from bqlib.running.site import BATCH_SYSTEMS, bytes_of
 
 # Dask's settings, below its "distributed.", where ours are others.
@@ -39,6 +40,7 @@ ENVIRONMENT = {
     "MALLOC_MMAP_THRESHOLD_": 2**25,
     "MALLOC_TRIM_THRESHOLD_": 2**27,
 }
+SCRATCH = "BQLIB_SCRATCH"  # variable of a job: its folder of temporary files
 COMMAND_SECONDS = 30  # for a command of the batch system
 QUEUE_SECONDS = 10  # between two looks at the batch system's queue
 REFUSED_SECONDS = 600  # most between two tries to submit, where jobs are refused
@@ -51,10 +53,11 @@ def one_line(error):
 
 def jobqueue(site, folder):
     """The class of dask-jobqueue for a site, and its arguments for a job."""
-    import dask_jobqueue
+    import dask_jobqueue  # of an extra
 
     name, account_word = BATCH_SYSTEMS[site.system]
     # Quoted for the shell; variables are those of the worker's machine.
+    scratch = site.scratch or "${TMPDIR:-/tmp}"
     extra = ["--no-dashboard", "--dashboard-address", "127.0.0.1:0"]
     arguments = {
         "cores": site.workers_per_job,
@@ -62,7 +65,7 @@ def jobqueue(site, folder):
         "memory": f"{bytes_of(site.memory) * site.workers_per_job}B",
         "python": shlex.quote(sys.executable),
         "interface": site.interface,
-        "local_directory": f'"{site.scratch}"' if site.scratch else None,
+        "local_directory": f'"${SCRATCH}"',
         "log_directory": str(Layout(folder).worker_logs),
         "job_name": f"bqlib-{Path(folder).name}",
         # Paths below are relative, as batch systems have trouble with spaces in a path.
@@ -70,6 +73,10 @@ def jobqueue(site, folder):
             f"cd {shlex.quote(os.getcwd())}",
             *[f"export {name}={value}" for name, value in _environment().items()],
             *site.prologue,
+            # A folder of its own: Dask puts it first into sys.path, whoever owns it.
+            f'{SCRATCH}=$(mktemp -d "{scratch}/bqlib-XXXXXXXXXX") || exit',
+            f"export DASK_TEMPORARY_DIRECTORY=${SCRATCH}",
+            f"trap 'rm -rf \"${SCRATCH}\"' EXIT",
         ],
         "worker_extra_args": extra,
     }
@@ -123,17 +130,6 @@ def job_script(site, folder):
     return job.job_script()
 
 
-def cancel_jobs(results):
-    """Cancel what a killed process has left on the batch system."""
-    journal = Layout(results).journal
-    with suppress(OSError):
-        if not is_private(journal):  # what others wrote must not be executed
-            return
-        for line in journal.read_text(encoding="utf-8").splitlines():
-            with suppress(OSError, subprocess.TimeoutExpired):
-                subprocess.run(shlex.split(line), capture_output=True, timeout=20)
-
-
 class Jobs:
     """The jobs of a run on a batch system.
 
@@ -150,8 +146,8 @@ class Jobs:
 
     def __init__(self, system, folder):
         self.system = system
+        self.results = folder
         self.logs = Layout(folder).worker_logs
-        self.journal = Layout(folder).journal
         self.cluster = None
         self.failures = []
         self._looked = time.monotonic()
@@ -162,8 +158,6 @@ class Jobs:
 
     def recorded(self, job_class):
         """A class of jobs that keeps failures, and writes down how each job is cancelled."""
-        from distributed.core import Status
-
         jobs = self
 
         class Job(job_class):
@@ -175,8 +169,7 @@ class Jobs:
                     # In words, as its traceback would hold on to the jobs that were taken.
                     jobs.failures.append(jobs.told(error))
                     raise
-                with open(jobs.journal, "a", encoding="utf-8", opener=open_privately) as journal:
-                    journal.write(f"{self.cancel_command} {self.job_id}\n")
+                note_job(jobs.results, jobs.system, self.job_id)
 
             async def close(self):
                 await super().close()
@@ -210,8 +203,6 @@ class Jobs:
 
         `connected` are the names of the workers that the scheduler has.
         """
-        from distributed.core import Status
-
         gone = await self._gone()
         now = time.monotonic()
         due = now >= self._resume

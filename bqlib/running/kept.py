@@ -2,12 +2,17 @@
 
 import collections
 import contextlib
-import pickle
 import time
+import uuid
+import zipfile
+import zlib
 
-from bqlib.results.files import is_private
+from bqlib.results.files import read_private
+from bqlib.studies.study import pack, unpack
 
 PROGRESS_SECONDS = 5
+SECONDS = "seconds of the trial"  # among its arrays, whose names have no blanks
+MOST_BYTES = 2**32  # of a trial
 KEPT_PIECES = 1000  # more than Snakemake has jobs at a time
 
 
@@ -50,22 +55,25 @@ class Kept:
         self._delivered = collections.deque()
 
     def _path(self, digest, seed):
-        return self.folder / f"{digest}-{seed}.pickle"
+        return self.folder / f"{digest}-{seed}.npz"
 
     def read(self, digest, seed):
         """What was written, or None."""
         try:
-            if not is_private(self.folder):  # what others wrote must not be unpickled
-                return None
-            return pickle.loads(self._path(digest, seed).read_bytes())
-        except (OSError, EOFError, pickle.UnpicklingError):
+            [arrays] = unpack(read_private(self._path(digest, seed), MOST_BYTES))
+            seconds = float(arrays.pop(SECONDS))
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
             return None
+        # Numbers and texts were packed as arrays without dimensions.
+        return {k: a if a.ndim else a.item() for k, a in arrays.items()}, seconds
 
     def write(self, digest, seed, outcome):
+        arrays, seconds = outcome
         self.folder.mkdir(mode=0o700, exist_ok=True)
-        path = self._path(digest, seed)
-        path.with_suffix(".tmp").write_bytes(pickle.dumps(outcome))
-        path.with_suffix(".tmp").rename(path)
+        temporary = self.folder / f"{uuid.uuid4().hex}.tmp"
+        with open(temporary, "xb") as file:  # not synced, as it may be lost
+            file.write(pack([arrays | {SECONDS: seconds}]))
+        temporary.rename(self._path(digest, seed))
 
     def delivered(self, digest, seeds):
         """Forget the trials of a piece, once enough further ones were delivered."""

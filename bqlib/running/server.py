@@ -22,7 +22,7 @@ from distributed import KilledWorker, as_completed, wait
 from bqlib.results.layout import Layout, head, piece_name
 from bqlib.running.cluster import connect
 from bqlib.running.errors import ClusterError, OtherCodeError, RunError
-from bqlib.running.jobs import cancel_jobs
+from bqlib.running.journal import cancel_jobs
 from bqlib.running.kept import Kept, Progress
 from bqlib.running.paths import Paths
 from bqlib.running.site import read_site
@@ -65,7 +65,7 @@ class Server:
 
     async def piece(self, cell, first, last, digest):
         """Compute one piece: its bytes, and what goes to the file of timings."""
-        from bqlib.results.pieces import encode_piece  # loads zarr, while the cluster starts
+        from bqlib.results.pieces import encode_piece  # loads zarr, 0.5 s, while the cluster starts
 
         spec, seeds = self.experiment.spec(Cell(**cell)), range(first, last + 1)
         outcomes, seconds = await self.outcomes(spec, seeds, digest)
@@ -188,8 +188,9 @@ async def serve(paths, socket, parent):
         loop.add_signal_handler(signal_number, server.end)
     watched = (loop, server, parent, paths.results)
     threading.Thread(target=_watch_parent, args=watched, daemon=True).start()
+    umask = os.umask(0o177)  # the socket is for this user alone
     listening = await asyncio.start_unix_server(server.answer, socket)
-    os.chmod(socket, 0o600)
+    os.umask(umask)
     wanted = asyncio.create_task(server.wanted.wait())
     await asyncio.wait([wanted, server.ended], return_when=asyncio.FIRST_COMPLETED)
     if server.wanted.is_set():

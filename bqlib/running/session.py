@@ -18,9 +18,10 @@ from typing import TextIO
 
 import psutil
 
+from bqlib.results.files import open_itself
 from bqlib.results.layout import Layout
 from bqlib.running.errors import ClusterError, RunError
-from bqlib.running.jobs import cancel_jobs
+from bqlib.running.journal import cancel_jobs
 from bqlib.running.paths import SOCKET
 from bqlib.running.site import read_site
 
@@ -92,7 +93,12 @@ def start(paths):
         return Session(None, folder, results, held, threading.Event())
     path = os.path.join(folder, "socket")
     task = {"paths": paths.as_json(), "socket": path, "parent": os.getpid()}
-    with open(log, "ab") as errors:
+    try:
+        errors = open(log, "ab", opener=open_itself)  # noqa: SIM115
+    except OSError as error:
+        held.close()
+        raise RunError(f"{log} cannot be written: {error.strerror}") from None
+    with errors:
         process = subprocess.Popen(
             [sys.executable, "-m", "bqlib.running.server", json.dumps(task)],
             stdin=subprocess.DEVNULL,
@@ -119,9 +125,13 @@ def lock(results, patience=0.0):
     Raises
     ------
     RunError
-        If another process holds it.
+        If another process holds it, or it cannot be opened.
     """
-    held = Layout(results).lock.open("a+", encoding="utf-8")
+    path = Layout(results).lock
+    try:
+        held = open(path, "a+", encoding="utf-8", opener=open_itself)  # noqa: SIM115
+    except OSError as error:
+        raise RunError(f"{path} cannot be opened: {error.strerror}") from None
     end = time.monotonic() + patience
     while True:
         try:

@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import version
 
+from distributed import get_worker
+
 from bqlib.running.errors import OtherCodeError
 from bqlib.sweep.plugins import PluginError
 
@@ -59,8 +61,6 @@ def versions():
 
 def own_memory():
     """Bytes of memory that the worker of this thread has; None where it is not limited."""
-    from distributed import get_worker
-
     return get_worker().memory_manager.memory_limit
 
 

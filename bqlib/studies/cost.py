@@ -1,4 +1,4 @@
-"""What each algorithm costs, measured: the only results that differ from run to run."""
+"""Measured cost of each algorithm: the only results that differ from run to run."""
 
 import time
 import tracemalloc
@@ -6,29 +6,24 @@ from dataclasses import replace
 
 import numpy as np
 
-from bqlib.designs.herding import herding
-from bqlib.designs.joint import joint
-from bqlib.designs.sbq import sbq
 from bqlib.schema import Variable
 from bqlib.streams import stream
-from bqlib.studies.plans import PLANS, SHARES, check, one_pool
+from bqlib.studies.plans import PLANS, SHARES, one_pool, requires_sobol
 from bqlib.studies.study import Study
-from bqlib.weights import bq, uniform
+from bqlib.sweep.spec import Algorithm
 
-FRESH_SHARE = 0.1  # of the pool's size, where each step draws its own
-RUNS, ENOUGH = 3, 0.5  # the best of so many runs, or fewer where they take so many seconds
+FRESH_SHARE = 0.1  # of the pool's size, for plans that draw a new pool at each step
+RUNS, ENOUGH = 3, 0.5  # the best of 3 runs, or of fewer that take 0.5 s together
 
-# As in the plans, but with a new pool at each step.
-FRESH = {"herding_fresh": (herding, uniform), "sbq_fresh": (sbq, bq)}
-
-# Its cost does not depend on the pool, but for the SBQ design that it starts from.
-SLOW = {"joint": (joint, bq)}
+FRESH = ("herding_fresh", "sbq_fresh")  # draw a new pool at each step
+# Only the SBQ design that it starts from depends on the pool.
+SLOW = ("joint",)
 
 
-def cost(target, kernel, candidates, n, seed):
-    """Seconds and memory of making a design and its weights, without drawing its pool.
+def cost(target, kernel, candidates, n, seed, plans):
+    """Seconds and memory of a design and its weights, without drawing its pool.
 
-    Seconds are those of the one thread that works, so that other programs beside it count little.
+    Seconds are CPU seconds of one thread, so that other programs change them little.
 
     Returns
     -------
@@ -37,7 +32,6 @@ def cost(target, kernel, candidates, n, seed):
         points, NaN for joint refinement; and ``peak_bytes`` (plan,) with half the points and the
         whole pool. The plans with fresh candidates have a tenth of the pool at each step.
     """
-    plans = PLANS | FRESH | SLOW
     sizes = np.unique([max(1, round(share * n)) for share in SHARES]).tolist()
     pools = {}
     for share in SHARES:
@@ -59,7 +53,7 @@ def cost(target, kernel, candidates, n, seed):
             made = design(target, kernel, count, rng=rng, candidates=pool)
             rule(made.embedding, made.points).final(count)
 
-        run(sizes[0], whole)  # what is loaded and planned at the first call
+        run(sizes[0], whole)  # the first call also loads and plans
         seconds[i] = [_seconds(run, size, whole) for size in sizes]
         if name not in SLOW:
             by_pool[i] = [_seconds(run, half, pool) for pool in pools.values()]
@@ -84,7 +78,7 @@ def _seconds(run, *arguments):
 
 
 def peak_bytes(function, *arguments):
-    """Most memory that a call allocates at a time."""
+    """Peak of the memory that a call allocates."""
     tracemalloc.start()
     try:
         function(*arguments)
@@ -94,7 +88,7 @@ def peak_bytes(function, *arguments):
 
 
 STUDY = Study(
-    measure=cost,
+    function=cost,
     seeds=5,
     variables={
         "seconds": Variable(("plan", "n"), "CPU time of one thread, whole pool", "s"),
@@ -106,5 +100,11 @@ STUDY = Study(
         "n": ("number of points", "1"),
         "pool": ("number of candidates", "1"),
     },
-    check=check,
+    precondition=requires_sobol,
+    plans=(
+        *PLANS,
+        Algorithm("herding_fresh", "herding", "uniform"),
+        Algorithm("sbq_fresh", "sbq", "bq"),
+        Algorithm("joint", "bqlib.designs.joint:joint", "bq"),
+    ),
 )

@@ -1,4 +1,4 @@
-"""What the choice of the length-scale does: to points, to weights, and where it is fitted to f."""
+"""Effects of the length-scale: on points, on weights, and if it is fitted to values of f."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from bqlib.studies.plans import one_pool
 from bqlib.studies.study import Study
 from bqlib.weights import bq
 
-FACTORS = (0.5, 0.5**0.5, 1.0, 2.0**0.5, 2.0)  # on the length-scale of the pair
+FACTORS = (0.5, 0.5**0.5, 1.0, 2.0**0.5, 2.0)  # on the kernel's own length-scale
 TRUTHS = (0.5, 1.0, 2.0)
 POINTS = 100  # of each design of the matrix
 FITTED = 50  # values of f that a kernel is fitted to
@@ -28,11 +28,11 @@ def kernel_choice(target, kernel, candidates, n, seed):
     """Wrong length-scales, and the recipe of fitting them by marginal likelihood.
 
     First, 100 points of SBQ are selected at one length-scale, get BQ weights at another, and their
-    MMD is taken at a third. Then functions are drawn from the Gaussian process of a true
-    length-scale, jointly with their integrals, and known at 50 points of SBQ that were selected at
-    the pair's own length-scale. Their integrals are estimated with that one ("assumed"), with one
-    fitted to the 50 values ("fitted") and with the true one ("true"); the output scale is always
-    fitted.
+    MMD is measured at a third. Then functions and their integrals are drawn from the Gaussian
+    process of a true length-scale. They are evaluated at 50 points of SBQ that are selected at the
+    kernel's own length-scale. The integrals are estimated with that length-scale ("assumed"), with
+    one fitted to the 50 values ("fitted") and with the true one ("true"); the output scale is
+    always fitted.
 
     Returns
     -------
@@ -45,7 +45,7 @@ def kernel_choice(target, kernel, candidates, n, seed):
     TypeError
         If the kernel has no length-scale to change.
     """
-    check(target, kernel)
+    requires_lengthscale(target, kernel)
 
     def at(factor):
         return embed(
@@ -79,8 +79,8 @@ def kernel_choice(target, kernel, candidates, n, seed):
     }
 
 
-def check(target, kernel):
-    """Raise a TypeError where the kernel has no length-scale to change."""
+def requires_lengthscale(target, kernel):
+    """Raise a TypeError if the kernel has no length-scale to change."""
     if not isinstance(kernel, STATIONARY) or kernel.lengthscale is None:
         raise TypeError(f"this {type(kernel).__name__} has no length-scale to change")
 
@@ -108,7 +108,7 @@ def _recipes(at, truth, points, rng):
 
 _AT = "factor on the length-scale at which the "
 STUDY = Study(
-    measure=kernel_choice,
+    function=kernel_choice,
     seeds=5,
     variables={
         "mmd": Variable(("select", "weigh", "evaluate"), "MMD to the target of 100 points of SBQ"),
@@ -124,5 +124,5 @@ STUDY = Study(
         "truth": ("true over assumed length-scale", "1"),
         "recipe": ("where the length-scale comes from", ""),
     },
-    check=check,
+    precondition=requires_lengthscale,
 )

@@ -1,4 +1,4 @@
-"""What a local optimiser brings: at each pick, and over all points at once."""
+"""The gain of a local optimiser: at each pick, and over all points at once."""
 
 import numpy as np
 
@@ -14,8 +14,6 @@ from bqlib.weights import bq
 CLIMBS = 5  # candidates of each step that a local optimiser starts from
 LARGER = 4  # times the pool
 
-PLANS = ("sbq", "larger_pool", "refined", "joint")
-
 
 def refinement(target, kernel, candidates, n, seed):
     """SBQ from a pool, from a larger one, with each pick refined, and with all points refined.
@@ -29,26 +27,27 @@ def refinement(target, kernel, candidates, n, seed):
     pool = one_pool(candidates, target, stream("candidates", seed))
     larger = one_pool(candidates, target, stream("candidates", seed), LARGER)
     rng = stream("study/refinement", seed)
-    whole = {
+    designs = {
         "sbq": sbq(target, kernel, sizes[-1], rng=rng, candidates=pool),
         "larger_pool": sbq(target, kernel, sizes[-1], rng=rng, candidates=larger),
         "refined": sbq(target, kernel, sizes[-1], rng=rng, candidates=pool, refine=CLIMBS),
+        "joint": None,  # a design of its own for each size
     }
-    found = {name: np.full((len(PLANS), len(sizes)), np.nan) for name in STUDY.variables}
+    found = {name: np.full((len(designs), len(sizes)), np.nan) for name in STUDY.variables}
     for j, size in enumerate(sizes):
-        moved = joint(target, kernel, int(size), rng=rng, candidates=pool)
-        for i, design in enumerate([*whole.values(), moved]):
+        designs["joint"] = joint(target, kernel, int(size), rng=rng, candidates=pool)
+        for i, design in enumerate(designs.values()):
             points = design.points[:size]
             matrix = bq(design.embedding, points).matrix
             if len(matrix) == size:
                 found["mmd"][i, j] = np.sqrt(mmd2_of_prefixes(design.embedding, points, matrix)[-1])
                 found["weight_l1"][i, j] = np.abs(matrix[-1]).sum()
                 found["min_weight"][i, j] = matrix[-1].min()
-    return {"plan": np.array(PLANS), "n": sizes, **found}
+    return {"plan": np.array(list(designs)), "n": sizes, **found}
 
 
 STUDY = Study(
-    measure=refinement,
+    function=refinement,
     seeds=5,
     variables={
         "mmd": Variable(("plan", "n"), "MMD to the target, BQ weights"),

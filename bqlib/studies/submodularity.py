@@ -1,4 +1,4 @@
-"""How close greedy picks come to the best ones, and what theory promises of that.
+"""Greedy picks against the best ones, and the bounds of the theory.
 
 What is maximised is s(A) = V0 - MMD^2 of the points A with BQ weights = z_A' K_AA^{-1} z_A.
 """
@@ -21,17 +21,17 @@ POOL, PICKS = 16, 5  # small enough to try every set
 def submodularity(target, kernel, candidates, n, seed):
     """Greedy against best on a pool of 16 candidates, and coherences of pools.
 
-    Of candidates that are drawn more than once, as from data, each counts once.
+    Candidates that are drawn more than once, for example from data, count once.
 
     Returns
     -------
     dict of ndarray
         For each number of picks: ``greedy`` and ``best``, s over V0; ``ratio``, the submodularity
         ratio of Das and Kempe along the greedy set; all NaN for more picks than different
-        candidates. ``eigenvalue``, the lower bound of the ratio. ``violation``,
-        the most that s departs from submodularity over sets of at most 4, over V0;
-        ``coherence`` of the small pool, ``pool_coherence`` of the sweep's own and
-        ``design_coherence`` of its first points by SBQ.
+        candidates. ``eigenvalue``, the lower bound of the ratio. ``violation``, the largest
+        departure of s from submodularity over sets of at most 4, over V0. ``coherence`` of the
+        small pool, ``pool_coherence`` of the sweep's pool and ``design_coherence`` of its first
+        points by SBQ.
     """
     embedding = embed(kernel, target)
     pool = one_pool(candidates, target, stream("candidates", seed))
@@ -73,7 +73,7 @@ def values(gram, mean, sets):
 
 
 def gains(gram, mean, points):
-    """s(points + x) - s(points) of every candidate x, zero for those of the points."""
+    """s(points + x) - s(points) of every candidate x; zero for x in `points`."""
     residual, covariance = conditioned(gram, mean, points)
     power = np.diag(covariance).copy()
     power[list(points)] = np.inf
@@ -90,7 +90,7 @@ def conditioned(gram, mean, points):
 
 
 def greedy_order(gram, mean, size):
-    """The points that lower the MMD the most, one after another: the picks of SBQ."""
+    """Points that each lower the MMD most, one after another: the picks of SBQ."""
     order = []
     for _ in range(size):
         order.append(int(gains(gram, mean, order).argmax()))
@@ -102,7 +102,7 @@ def submodularity_ratio(gram, mean, points):
 
     The submodularity ratio of Das and Kempe (2011): minimum over L within `points` and sets S of at
     most as many other candidates of sum_x [s(L + x) - s(L)] / [s(L + S) - s(L)]. Greedy picks have
-    s(greedy) >= (1 - exp(-ratio)) s(best). 1 or more for a submodular s.
+    s(greedy) >= (1 - exp(-ratio)) s(best). The ratio is at least 1 if s is submodular.
     """
     least = np.inf
     everything = set(range(len(mean)))
@@ -170,7 +170,7 @@ def _sets(size, count):
 
 
 STUDY = Study(
-    measure=submodularity,
+    function=submodularity,
     seeds=20,
     variables={
         "greedy": Variable(("picks",), "V0 - MMD^2 of the greedy set, over V0"),

@@ -6,9 +6,7 @@ from functools import partial, update_wrapper
 import numpy as np
 
 from bqlib.sweep import registry
-
-# Keys of a target file that are words for people, not science.
-FREE_TEXT = ("name", "about", "source", "licence")
+from bqlib.sweep.plugins import FREE_TEXT
 
 
 def build_target(content):
@@ -18,7 +16,7 @@ def build_target(content):
 
 
 def arguments(content, *other_keys):
-    """Keyword arguments from the content of a file: lists of numbers are arrays."""
+    """Keyword arguments from the content of a file, with lists of numbers as arrays."""
     return {
         name: np.array(value) if isinstance(value, list) else value
         for name, value in content.items()
@@ -29,7 +27,7 @@ def arguments(content, *other_keys):
 def build_kernel(parameters, lengthscale, target):
     """The kernel of these parameters (family, shape and others) at one length-scale.
 
-    `target` goes to the kernels that are made for one.
+    It gets `target` if its family has a parameter of this name.
     """
     family = registry.find("kernel", parameters["family"])
     takes = inspect.signature(family).parameters
@@ -45,7 +43,7 @@ def build_kernel(parameters, lengthscale, target):
 
 
 def build_integrand(parameters):
-    """The function of :mod:`bqlib.integrands` that these parameters name, and the others of them.
+    """The function that these parameters name as their family, and the other parameters.
 
     Examples
     --------
@@ -57,7 +55,13 @@ def build_integrand(parameters):
 
 
 def build_rule(kind, algorithm):
-    """The design or weight rule, as `kind` says, of an algorithm as a sweep's config holds it.
+    """The design or weight rule of an algorithm, as `kind` says.
+
+    Parameters
+    ----------
+    kind : {"design", "weights"}
+    algorithm : dict
+        The fields of an :class:`bqlib.sweep.spec.Algorithm`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The sweep as data: the cells and seeds that it asks for."""
+"""The sweep as data, and the cells and seeds that it runs."""
 
 import json
 from dataclasses import asdict, dataclass, replace
@@ -8,7 +8,7 @@ from itertools import product
 from bqlib.candidates import Candidates
 from bqlib.sweep import registry
 from bqlib.sweep.build import build_target
-from bqlib.sweep.spec import Cell, Spec, StudySpec, digest_of_target, study_fingerprint
+from bqlib.sweep.spec import Cell, Spec, StudySpec, digest_of_target
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Experiment:
     def blocks(self):
         """First and last seed of each job of a cell; only the last block may be short.
 
-        More seeds keep the full blocks as they are, so that finished jobs stay finished.
+        If seeds are added, full blocks stay as they are, and so do their finished jobs.
         """
         return [
             (first, min(first + self.seeds_per_job, self.seeds) - 1)
@@ -88,19 +88,28 @@ class Experiment:
         (target, content), (kernel, parameters) = (
             next(iter(choices.items())) for choices in (self.targets, self.kernels)
         )
-        code = study_fingerprint(content["family"], parameters["family"], name)
-        seeds = min(self.seeds, registry.find("study", name).seeds)
-        cell = (target, kernel, self.lengthscales[0])
-        return StudySpec(name, cell, content, parameters, self.candidates, self.n, seeds, code)
+        study = registry.find("study", name)
+        spec = StudySpec(
+            name=name,
+            cell=(target, kernel, self.lengthscales[0]),
+            target=content,
+            kernel=parameters,
+            candidates=self.candidates,
+            n=self.n,
+            seeds=min(self.seeds, study.seeds),
+            plans=study.plans,
+            fingerprint="",
+        )
+        return replace(spec, fingerprint=spec.code_here())
 
     def canonical(self):
-        """The whole sweep as strict JSON would hold it; equal sweeps give equal dicts."""
+        """The whole sweep in the form of strict JSON; equal sweeps give equal dicts."""
         return json.loads(json.dumps(asdict(self), allow_nan=False))
 
     @cached_property
     def _specs(self):
         algorithms = {algorithm.name: algorithm for algorithm in self.algorithms}
-        # A target may be a large data set: it is digested once, not for each cell.
+        # A target may be a large data set, so it is digested once and not for each cell.
         digests = {label: digest_of_target(target) for label, target in self.targets.items()}
         specs = {}
         for cell in self.cells():

@@ -15,16 +15,16 @@ from bqlib.checks import checked_cholesky
 from bqlib.sweep import plugins, registry, yamlfile
 from bqlib.sweep.build import arguments, build_kernel
 from bqlib.sweep.words import Keys, at_key, fail, problems_in, quoted, shown, unknown
-from bqlib.sweep.yamlfile import place
+from bqlib.sweep.yamlfile import dotted
 
 
 def read_plugin(name, texts):
-    """A plug-in, or what else a sweep may name, with its parameters.
+    """A plug-in, or a registered family, design or weight rule, with its parameters.
 
     Parameters
     ----------
     name : str
-        As in a sweep; files are taken from the working directory.
+        As in a sweep; the path of a file is relative to the working directory.
     texts : list of str
         ``"parameter=value"``, with values as in a sweep file.
 
@@ -37,15 +37,18 @@ def read_plugin(name, texts):
     Raises
     ------
     ValueError
-        With everything that is wrong.
+        With all problems.
     """
-    kinds = [k for k in plugins.GROUPS if name in [*registry.PLACES[k], *plugins.entry_points(k)]]
+    kinds = [k for k in plugins.KINDS if name in [*registry.PLACES[k], *plugins.entry_points(k)]]
     if plugins.is_place(name):
         kinds = [plugins.kind_of(plugins.absolute(name, "."))]
     if not kinds:
-        raise ValueError(f"{quoted(name)} is unknown; name file.py:name or package.module:name")
+        raise ValueError(
+            f"{quoted(name)} is not registered: write file.py:name or package.module:name"
+        )
     if len(kinds) > 1:
-        raise ValueError(f"{name} is several: {', '.join(kinds)}; name its package.module:name")
+        nouns = " and ".join(plugins.KINDS[kind].noun for kind in kinds)
+        raise ValueError(f"{quoted(name)} is {nouns}: write package.module:name")
     content = {}
     for text in texts:
         key, equals, value = text.partition("=")
@@ -66,29 +69,31 @@ def read_plugin(name, texts):
         values = keys.model_validate(content).model_dump(exclude_unset=True)
     except ValidationError as error:
         raise ValueError(
-            "\n".join(f"{place(loc)}: {text}" for loc, text in problems_in(error))
+            "\n".join(f"{dotted(loc)}: {text}" for loc, text in problems_in(error))
         ) from None
     return kind, function, arguments(values)
 
 
-def one_of(kind, allowed):
-    def check(value):
+def one_of(noun, allowed):
+    """Validator of a text that must be among those allowed; `noun` says what it is."""
+
+    def allowed_only(value):
         if value not in allowed:
-            raise ValueError(unknown(kind, value, allowed))
+            raise ValueError(unknown(noun, value, allowed))
         return value
 
-    return AfterValidator(check)
+    return AfterValidator(allowed_only)
 
 
 def _numbers(value):
     """Nested lists with every number a float, and their shape."""
     if not isinstance(value, list):
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise ValueError(f"must hold numbers and nothing else; it holds {shown(value)}")
+            raise ValueError(f"must contain only numbers, not {shown(value)}")
         try:
             return float(value) + 0.0, ()  # no negative zero
         except OverflowError:
-            raise ValueError("holds a number that is too large") from None
+            raise ValueError("contains a number that is too large") from None
     items, shapes = zip(*map(_numbers, value), strict=True) if value else ((), ((),))
     if len(set(shapes)) > 1:
         raise ValueError("its rows must have equal lengths")
@@ -115,7 +120,7 @@ _ARRAY = Annotated[Any, AfterValidator(_array)]
 def field_types(parameters):
     """Pydantic's field definitions for parameters by name, as plugins.parameters gives them.
 
-    Where one has no annotation, it is of the type of its default.
+    A parameter without an annotation has the type of its default.
     """
     fields = {}
     for name, parameter in parameters.items():
@@ -125,7 +130,7 @@ def field_types(parameters):
         if kind is inspect.Parameter.empty and not required:
             kind = type(parameter.default)
         if get_origin(kind) is Literal and all(isinstance(word, str) for word in get_args(kind)):
-            kind = Annotated[str, one_of("word", get_args(kind))]
+            kind = Annotated[str, one_of("value", get_args(kind))]
         elif np.ndarray in (kind, get_origin(kind)) or kind == ArrayLike:
             kind = _ARRAY
         else:
@@ -135,10 +140,10 @@ def field_types(parameters):
 
 
 def storable(values, given):
-    """Values for a file: all that are `given`, and the defaults that JSON has words for."""
+    """Values for a file: all that are `given`, and the defaults that JSON can hold."""
     wrong = [name for name in given if name in values and not _is_plain(values[name])]
     if wrong:
-        fail(*[((name,), "must hold finite numbers") for name in wrong])
+        fail(*[((name,), "must contain only finite numbers") for name in wrong])
     return {name: value for name, value in values.items() if name in given or _is_plain(value)}
 
 
@@ -151,23 +156,22 @@ def _is_plain(value):
     return True
 
 
-NOUNS = {"design": "design", "weights": "weight rule"}  # the others are families
-
-
 def resolved(kind, name, folder):
-    """A registered name as it is, or the place of a plug-in that can be loaded.
+    """A registered name as it is, or the place of a plug-in, which is loaded.
 
-    Files are taken from `folder`.
+    The path of a file is relative to `folder`.
     """
     known = registry.PLACES[kind]
     if name in known:
         return name
-    place = name if plugins.is_place(name) else plugins.entry_points(kind).get(name)
-    if place is None:
-        noun = NOUNS.get(kind, f"{kind} family")
+    places = [name] if plugins.is_place(name) else plugins.entry_points(kind).get(name, [])
+    if not places:
         also = ", or file.py:name or package.module:name"
-        raise ValueError(unknown(noun, name, [*known, *plugins.entry_points(kind)], also))
-    place = plugins.absolute(place, folder)
+        offered = [*known, *plugins.entry_points(kind)]
+        raise ValueError(unknown(plugins.KINDS[kind].named, name, offered, also))
+    if len(places) > 1:
+        raise ValueError(f"several packages offer {quoted(name)}: write {' or '.join(places)}")
+    place = plugins.absolute(places[0], folder)
     plugins.load(kind, place)
     return place
 
@@ -200,7 +204,7 @@ def _shape(value):
 class _KernelKeys(Keys):
     model_elsewhere: ClassVar[dict] = dict.fromkeys(
         ("lengthscale", "covariance"),
-        'give length-scales in the key "lengthscales"; a "shape" here is multiplied by each',
+        'set length-scales with the key "lengthscales"; each of them multiplies a "shape" here',
     )
     family: str
 
@@ -214,6 +218,7 @@ def _kernel_keys(family):
 
 
 def checked_kernel(content, info: ValidationInfo):
+    """Family and parameters of a kernel that has an embedding with every target."""
     reading = info.context
     family, content = family_of("kernel", content, reading.folder)
     keys = _kernel_keys(family).model_validate(content)
@@ -225,12 +230,12 @@ def checked_kernel(content, info: ValidationInfo):
     if np.ndim(parameters.get("shape")) == 2 and "covariance" not in takes:
         fail((("shape",), f"{name} takes a list of numbers, not a full matrix"))
     if "lengthscale" not in takes and any(scale != 1 for scale in reading.lengthscales):
-        raise ValueError(f"{name} has no length-scale: sweep it at lengthscales: [1]")
+        raise ValueError(f"{name} has no length-scale: write lengthscales: [1]")
     if "target" not in takes:
         try:
             build_kernel(parameters, 1.0, None)
-        except Exception as error:  # a plug-in's may be any
-            fail(at_key(content, plugins.told(error)))
+        except Exception as error:  # a plug-in may raise any
+            fail(at_key(content, plugins.reason_of(error)))
     problems = []
     for label, target in reading.small_targets():
         for lengthscale in reading.extreme_lengthscales():
@@ -238,36 +243,39 @@ def checked_kernel(content, info: ValidationInfo):
                 with np.errstate(over="raise", invalid="raise", divide="raise"):
                     kernel = build_kernel(parameters, lengthscale, target)
                     prior_variance = embeddings.embed(kernel, target).prior_variance
-                _check_owner(embeddings.find(type(kernel), type(target)), kernel, target)
+                _require_followed(embeddings.find(type(kernel), type(target)), kernel, target)
             except (ArithmeticError, np.linalg.LinAlgError):
                 prior_variance = math.nan
             except Exception as error:
-                problems.append(((), f"with target {label}: {plugins.told(error)}"))
+                problems.append(((), f"with target {label}: {plugins.reason_of(error)}"))
                 continue
             if not 0 <= prior_variance < math.inf:
-                problem = f"length-scale {lengthscale:g} is beyond what numbers hold"
+                problem = f"length-scale {lengthscale:g} is outside the range of float64"
                 problems.append(((), f"with target {label}: {problem}"))
     if problems:
         fail(*dict.fromkeys(problems))
     return storable(parameters, keys.model_fields_set)
 
 
-def _check_owner(embedding, kernel, target):
-    """Refuse an embedding that a worker with this pair alone would not know, or not follow."""
+def _require_followed(embedding, kernel, target):
+    """Refuse an embedding that a worker does not load, or that no fingerprint covers."""
     roots = {item.__module__.partition(".")[0] for item in (type(kernel), type(target))}
     if embedding.__module__.partition(".")[0] not in {"bqlib", *roots}:
         raise ValueError(
             f"the embedding of {type(kernel).__name__} with {type(target).__name__} is registered "
-            f"in {embedding.__module__}, which has neither; register it for a subclass of its own"
+            f"in {embedding.__module__}, which defines neither: register it for a subclass that is "
+            "defined there"
         )
     if "." in embedding.__qualname__ or "<" in embedding.__qualname__:
         raise ValueError(
-            f"{embedding.__qualname__} cannot be followed: register a def at the top level"
+            f"the embedding {embedding.__qualname__} must be a def at the top level of its module, "
+            "so that changes of its code are seen"
         )
 
 
 @cache
 def function_keys(kind, function):
+    """Pydantic's model of ``family`` and the parameters of a function."""
     fields = field_types(plugins.parameters(kind, function))
     return create_model("Function", __base__=Keys, family=(str, ...), **fields)
 
@@ -275,7 +283,7 @@ def function_keys(kind, function):
 def rule(kind):
     """Validator of a design or weight rule: a name, or a family and its parameters."""
 
-    def check(value, info: ValidationInfo):
+    def read(value, info: ValidationInfo):
         folder = info.context.folder
         if isinstance(value, str):
             value = {"family": value}
@@ -287,7 +295,8 @@ def rule(kind):
             function, content = family_of(kind, value, folder)
         else:
             raise ValueError(
-                f"must be the name of a {NOUNS[kind]} or {{family: ..., parameter: ...}}, "
+                f"must be the name of {plugins.KINDS[kind].noun} or "
+                "{family: ..., parameter: ...}, "
                 f"not {shown(value)}"
             )
         model = function_keys(kind, function)
@@ -300,4 +309,4 @@ def rule(kind):
             and name != "family"
         }
 
-    return BeforeValidator(check)
+    return BeforeValidator(read)

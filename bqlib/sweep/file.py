@@ -1,4 +1,4 @@
-"""The sweep file: :func:`load` reads it and names every problem with its line."""
+"""The sweep file: :func:`load` reads it and reports every problem with its line."""
 
 import inspect
 import json
@@ -35,9 +35,9 @@ from bqlib.sweep.families import (
 )
 from bqlib.sweep.spec import Algorithm
 from bqlib.sweep.targets import checked_target
-from bqlib.sweep.values import MOST, Count, Label, Positive
+from bqlib.sweep.values import LARGEST_COUNT, Count, Label, Positive
 from bqlib.sweep.words import Keys, SweepError, at_key, fail, problems_in, shown, unknown
-from bqlib.sweep.yamlfile import place
+from bqlib.sweep.yamlfile import dotted
 from bqlib.targets import Empirical
 
 # Snakemake plans all jobs at once, and a job holds all curves of its seeds.
@@ -52,7 +52,7 @@ def load(path, shelf=None):
     path : str or Path
         The YAML file.
     shelf : str or Path, optional
-        Folder of the targets that a sweep may call by name: ``targets/`` beside the file.
+        Folder of named targets. Default: ``targets/`` beside the file.
 
     Returns
     -------
@@ -61,7 +61,7 @@ def load(path, shelf=None):
     Raises
     ------
     SweepError
-        With everything that is wrong.
+        With all problems.
     """
     path = Path(path)
     try:
@@ -73,29 +73,18 @@ def load(path, shelf=None):
         sweep = _Sweep.model_validate(tree, context=reading)
     except ValidationError as error:
         problems += [
-            (_line(lines, loc), f"{place(loc)}: {text}") for loc, text in problems_in(error)
+            (_line(lines, loc), f"{dotted(loc)}: {text}") for loc, text in problems_in(error)
         ]
     except SystemExit as error:
-        problems.append((1, f"a plug-in would have ended bqlib: {plugins.told(error)}"))
+        problems.append((1, f"a plug-in tried to end the program: {plugins.reason_of(error)}"))
     if problems:
         raise SweepError(
             *[f"{path}:{line}: {' '.join(text.split())}" for line, text in sorted(set(problems))]
         )
-    experiment = Experiment(
-        name=sweep.name,
-        title=sweep.title or sweep.name,
-        targets={label: content for label, content, _ in sweep.targets},
-        kernels=sweep.kernels,
-        lengthscales=tuple(sweep.lengthscales),
-        algorithms=tuple(sweep.algorithms),
-        candidates=sweep.candidates,
-        integrands=sweep.integrands,
-        n=sweep.n,
-        seeds=sweep.seeds,
-        seeds_per_job=sweep.seeds_per_job,
-        rate_windows=tuple(sweep.rate_windows),
-        studies=tuple(sweep.studies),
-    )
+    values = {key: tuple(v) if isinstance(v, list) else v for key, v in sweep}
+    values["title"] = sweep.title or sweep.name
+    values["targets"] = {label: content for label, content, _ in sweep.targets}
+    experiment = Experiment(**values)
     too_large = _too_large(experiment)
     if too_large:
         raise SweepError(f"{path}:{lines['seeds',]}: seeds: {too_large}")
@@ -103,28 +92,28 @@ def load(path, shelf=None):
 
 
 def shelf_beside(path):
-    """The folder of targets that a sweep file calls by name where no other is given."""
+    """The default folder of named targets of a sweep file."""
     return Path(path).parent / "targets"
 
 
 def _too_large(experiment):
-    """Why a sweep could not be planned, or an empty text."""
+    """Why a sweep is too large to be planned, or an empty text."""
     cells = math.prod(
         len(getattr(experiment, name)) for name in ("targets", "kernels", "lengthscales")
     ) * len(experiment.algorithms)
     jobs = cells * -(-experiment.seeds // experiment.seeds_per_job)
     if jobs > MOST_JOBS:
         return (
-            f"{cells} cells with {experiment.seeds} seeds are {jobs} jobs, and a sweep has at most "
-            f"{MOST_JOBS}: ask for fewer seeds, or for more of them in a job by seeds_per_job"
+            f"{cells} cells with {experiment.seeds} seeds are {jobs} jobs, but a sweep can have at "
+            f"most {MOST_JOBS}: use fewer seeds, or a larger seeds_per_job"
         )
     if min(experiment.seeds, experiment.seeds_per_job) > MOST_SEEDS_PER_JOB:
-        return f"a job has at most {MOST_SEEDS_PER_JOB} seeds: set seeds_per_job"
+        return f"a job can have at most {MOST_SEEDS_PER_JOB} seeds: use a smaller seeds_per_job"
     return ""
 
 
 def _line(lines, loc):
-    """Line of a location, or of the nearest one around it."""
+    """Line of a location, or of the smallest part around it that has a line."""
     while loc not in lines:
         loc = loc[:-1]
     return lines[loc]
@@ -132,7 +121,7 @@ def _line(lines, loc):
 
 @dataclass
 class _Reading:
-    """What is known while a file is checked from top to bottom."""
+    """What is known of a sweep while its keys are checked, one after the other."""
 
     folder: Path
     shelf: Path
@@ -141,25 +130,26 @@ class _Reading:
     seen: dict = field(default_factory=lambda: defaultdict(set))
 
     def small_targets(self):
-        """Label and target of each; a data set has one point, as all of them take O(M^2) time."""
+        """Label and target of each; a data set keeps one point, as M points take O(M^2) time."""
         for label, target in self.targets.items():
             is_data = isinstance(target, Empirical)
             yield label, Empirical(target.points[:1]) if is_data else target
 
     def extreme_lengthscales(self):
-        """The shortest and the longest, where numbers fail."""
+        """The shortest and the longest, which leave the range of float64 first."""
         known = self.lengthscales or [1.0]
         return sorted({min(known), max(known)})
 
     def new(self, key, value):
-        """`value`, or a ValueError if it stands under `key` already."""
+        """`value`, or a ValueError if the list under `key` already has it."""
         if value in self.seen[key]:
-            raise ValueError(f"{json.dumps(value)} is in the list already")
+            raise ValueError(f"{json.dumps(value)} is already in the list")
         self.seen[key].add(value)
         return value
 
 
 def _lengthscale(value, info: ValidationInfo):
+    """A length-scale to 12 significant digits."""
     value = info.context.new("lengthscales", float(f"{value:.12g}"))
     info.context.lengthscales.append(value)
     return value
@@ -172,6 +162,7 @@ class _AlgorithmKeys(Keys):
 
 
 def _algorithm(value, info: ValidationInfo):
+    """An :class:`Algorithm` from its name or its keys."""
     if isinstance(value, str):
         if value not in registry.ALGORITHMS:
             also = ", or {name: ..., design: ..., weights: ...}"
@@ -184,8 +175,8 @@ def _algorithm(value, info: ValidationInfo):
         known = registry.ALGORITHMS.get(algorithm.name)
         if known and algorithm != Algorithm(algorithm.name, *known):
             raise ValueError(
-                f'"{algorithm.name}" is the name of design {known[0]} with weights {known[1]}; '
-                "choose another name"
+                f'"{algorithm.name}" is already the name of design {known[0]} with weights '
+                f"{known[1]}: choose another name"
             )
     else:
         raise ValueError(
@@ -209,9 +200,10 @@ _CandidatesKeys = create_model(
 
 
 def _candidates(content, info: ValidationInfo):
+    """The :class:`Candidates`, which can be drawn for every target."""
     values = _CandidatesKeys.model_validate(content).model_dump(exclude_unset=True)
     if "inflation" in values and values.get("source") != "inflated":
-        fail((("inflation",), 'goes with source "inflated", and only with it'))
+        fail((("inflation",), 'is allowed only with source "inflated"'))
     values["box"] = _tuples(values.get("box"))
     problems = []
     try:
@@ -223,22 +215,23 @@ def _candidates(content, info: ValidationInfo):
             try:
                 draw = replace(candidates, size=1).draw(target, np.random.default_rng(0))
                 checked_points(draw, target.dim, "candidates")
-            except Exception as error:  # a plug-in's may be any
-                problems.append(f"{plugins.told(error)} (target {label})")
+            except Exception as error:  # a plug-in may raise any
+                problems.append(f"{plugins.reason_of(error)} (target {label})")
     if problems:
         fail(*[at_key(content, problem) for problem in problems])
     return candidates
 
 
 def _integrand(content, info: ValidationInfo):
+    """Family and parameters of integrands that work with every target and kernel."""
     reading = info.context
     family, content = family_of("integrand", content, reading.folder)
     keys = function_keys("integrand", family).model_validate(content)
     parameters = keys.model_dump()
     functions = parameters.get("functions")
-    if isinstance(functions, int) and functions > MOST:
-        fail((("functions",), f"must be at most {MOST}, not {functions!r:.40}"))
-    problems = {}  # the same may go wrong with every pair: it is told once
+    if isinstance(functions, int) and functions > LARGEST_COUNT:
+        fail((("functions",), f"must be at most {LARGEST_COUNT}, not {functions!r:.40}"))
+    problems = {}  # message to target: every pair may have the same problem
     for label, target in reading.small_targets():
         for kernel in info.data.get("kernels", {}).values():
             for lengthscale in reading.extreme_lengthscales():
@@ -248,15 +241,16 @@ def _integrand(content, info: ValidationInfo):
                     others["functions"] = min(others["functions"], 1)
                 try:
                     function(embedding, np.random.default_rng(0), **others)
-                except Exception as error:  # a plug-in's may be any
-                    problems.setdefault(plugins.told(error), label)
+                except Exception as error:  # a plug-in may raise any
+                    problems.setdefault(plugins.reason_of(error), label)
     if problems:
-        told = [(at_key(content, problem), label) for problem, label in problems.items()]
-        fail(*[(loc, p if loc else f"with target {label}: {p}") for (loc, p), label in told])
+        located = [(at_key(content, problem), label) for problem, label in problems.items()]
+        fail(*[(loc, p if loc else f"with target {label}: {p}") for (loc, p), label in located])
     return storable(parameters, keys.model_fields_set)
 
 
 def _study(name, info: ValidationInfo):
+    """The name of a study that can run on the first target, kernel and length-scale."""
     if name not in registry.PLACES["study"]:
         raise ValueError(unknown("study", name, registry.PLACES["study"]))
     reading, kernels = info.context, info.data.get("kernels")
@@ -265,7 +259,7 @@ def _study(name, info: ValidationInfo):
         target, parameters = next(iter(reading.targets.values())), next(iter(kernels.values()))
         kernel = build_kernel(parameters, reading.lengthscales[0], target)
         try:
-            registry.find("study", name).check(target, kernel)
+            registry.find("study", name).precondition(target, kernel)
         except (TypeError, ValueError) as error:
             raise ValueError(f"{name} cannot run: {error}") from None
     return name
@@ -278,7 +272,9 @@ def _tuples(value):
 def _points(value, info: ValidationInfo):
     candidates = info.data.get("candidates")
     if candidates is not None and not candidates.fresh and value > candidates.size:
-        raise ValueError(f"must be at most the {candidates.size} candidates, not {value}")
+        raise ValueError(
+            f"must be at most {candidates.size}, the number of candidates, not {value}"
+        )
     return value
 
 
@@ -294,7 +290,7 @@ def _window(value, info: ValidationInfo):
 class _Sweep(Keys):
     """The keys of a sweep file, in the order in which they are checked."""
 
-    name: Label = Field(description="a label; results land in results/<name>")
+    name: Label = Field(description="a label; the results go to results/<name>")
     title: str = ""
     targets: list[Annotated[Any, BeforeValidator(checked_target)]] = Field(
         min_length=1, description="a list of targets, by name, by path or written out"

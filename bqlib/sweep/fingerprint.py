@@ -1,4 +1,4 @@
-"""Fingerprints of code: a digest that changes when code that a result depends on changes."""
+"""Fingerprints of code: digests that change with the code that a result depends on."""
 
 import ast
 import hashlib
@@ -9,18 +9,20 @@ from pathlib import Path
 from types import FunctionType
 
 
-def fingerprint(*objects):
-    """Digest of the definitions of some functions and classes, and of all they refer to.
+def fingerprint(*objects, files=()):
+    """Digest of the definitions of some functions and classes, and of all that they refer to.
 
-    References are followed through every module of the packages that `objects` come from, by
-    name: to functions, classes and constants, not into other packages. Names that are looked up
-    as strings are not followed, nor is compiled code. Comments, docstrings and layout do not
-    count, and neither does the folder of a file that is a module by itself.
+    References to functions, classes and constants are followed by name, through all modules of the
+    packages that `objects` come from, but not into other packages. Names in strings and compiled
+    code are not followed. Comments, docstrings and layout do not count, nor does the folder of a
+    file that is a module by itself.
 
     Parameters
     ----------
-    *objects : functions or classes, or str
-        Defined at the top level of their modules; or where, as ``"module:name"``.
+    *objects : functions, classes or str
+        Defined at the top level of a module, or named as ``"module:name"``.
+    files : iterable of str or Path, optional
+        Data files that the code reads. Their names and bytes count, but not their folders or order.
 
     Returns
     -------
@@ -30,12 +32,14 @@ def fingerprint(*objects):
     sources = {}
     for (module, name), source in definitions(*objects).items():
         sources[_portable(module), name, source] = f"{(_portable(module), name)}\n{source}"
-    text = "\n".join(sources[place] for place in sorted(sources))
+    text = "\n".join(sources[key] for key in sorted(sources))
+    contents = [(Path(file).name, hashlib.sha256(Path(file).read_bytes())) for file in files]
+    text += "".join(sorted(f"\n{name} {content.hexdigest()}" for name, content in contents))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def definitions(*objects):
-    """The definitions that :func:`fingerprint` is made of: (module, name) to source."""
+    """The definitions that enter :func:`fingerprint`: (module, name) to source."""
     todo = [
         tuple(item.split(":")) if isinstance(item, str) else (item.__module__, item.__qualname__)
         for item in objects
@@ -43,13 +47,13 @@ def definitions(*objects):
     packages = {module.partition(".")[0] for module, _ in todo}
     sources, seen = {}, set()
     while todo:
-        module, name = place = todo.pop()
-        if place in seen or module.partition(".")[0] not in packages:
+        module, name = todo.pop()
+        if (module, name) in seen or module.partition(".")[0] not in packages:
             continue
-        seen.add(place)
+        seen.add((module, name))
         own, imports, starred = _read(module)
         if name in own:
-            sources[place], references = _source(module, name)
+            sources[module, name], references = _source(module, name)
             for first, *attributes in references:
                 todo.append((module, first))
                 inside = _module_of(*imports[first]) if first in imports else ""
@@ -60,7 +64,7 @@ def definitions(*objects):
             todo.append(imports[name])
         elif name not in own:
             todo.extend((other, name) for other in starred)
-            if "__getattr__" in own:  # a module that loads its names when they are asked for
+            if "__getattr__" in own:  # the module loads its names on demand
                 found = getattr(import_module(module), name, None)
                 if isinstance(found, type | FunctionType):
                     todo.append((found.__module__, found.__qualname__))
@@ -68,19 +72,19 @@ def definitions(*objects):
 
 
 def _portable(module):
-    """A module's name; for a file that is a module by itself, the file's."""
+    """The name of a module, or of its file if that is a module by itself."""
     spec = find_spec(module)
     return Path(spec.origin).name if spec.loader is None else module
 
 
 def _module_of(module, name):
-    """The module that ``from module import name`` binds, where it binds one."""
+    """The module that ``from module import name`` binds, if it binds one."""
     return f"{module}.{name}" if name else module
 
 
 @cache
 def _read(module):
-    """What a module defines and imports at its top level, as far as that is written in Python.
+    """What a module defines and imports at its top level; nothing if it is not a Python file.
 
     Returns
     -------
@@ -111,7 +115,7 @@ def _read(module):
     definitions = {}
     for node in tree.body:
         names = _bound(node)
-        if isinstance(node, ast.Expr):  # it may change what it names
+        if isinstance(node, ast.Expr):  # a call such as LIST.append(2) changes what it names
             names = [name for name, *_ in _references(node) if name in definitions]
         for name in dict.fromkeys(names):
             definitions.setdefault(name, []).append(node)
@@ -133,7 +137,7 @@ def _absolute(node, spec):
 
 
 def _bound(node):
-    """Names that a statement gives a value to."""
+    """Names that a statement binds."""
     match node:
         case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
             return [node.name]
@@ -151,7 +155,7 @@ def _bound(node):
 
 
 def _references(node):
-    """The names that are used, each with its chain of attributes: ``(name, attribute, ...)``."""
+    """The names that a node uses, with their attributes: ``(name, attribute, ...)``."""
     found = set()
     for inner in ast.walk(node):
         chain = []

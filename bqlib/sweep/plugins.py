@@ -1,7 +1,7 @@
-"""Plug-ins: targets, kernels, designs, weight rules and integrands from outside of bqlib.
+"""Plug-ins: targets, kernels, designs, weight rules and integrands from outside bqlib.
 
-A plug-in has a place, ``"folder/file.py:name"`` or ``"package.module:name"``. An installed package
-may also give it a name of its own, by an entry point in one of :data:`GROUPS`.
+The place of a plug-in is ``"folder/file.py:name"`` or ``"package.module:name"``. An installed
+package can also give it a name, by an entry point in the group that :data:`KINDS` lists.
 """
 
 import inspect
@@ -10,54 +10,92 @@ import re
 import sys
 import sysconfig
 import traceback
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from hashlib import sha256
-from importlib import import_module
+from importlib import import_module, metadata
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
 OURS = str(Path(__file__).parent.parent)  # folder of bqlib
-# Kind of plug-in to the group of its entry points.
-GROUPS = {
-    "target": "bqlib.targets",
-    "kernel": "bqlib.kernels",
-    "design": "bqlib.designs",
-    "weights": "bqlib.weights",
-    "integrand": "bqlib.integrands",
-}
-_WORDS = {
-    "target": "a target",
-    "kernel": "a kernel",
-    "design": "a design",
-    "weights": "a weight rule",
-    "integrand": "an integrand",
-}
-# How trials call the functions among them: positional arguments, then keywords.
-CALLS = {
-    "design": (("target", "kernel", "n"), ("rng", "candidates")),
-    "weights": (("embedding", "points"), ()),
-    "integrand": (("embedding", "rng"), ()),
-}
-# Keywords that have a place of their own in a sweep, or none.
-_NOT_SET = {
-    "kernel": {"target", "lengthscale", "covariance"},
-    "design": {"rng", "candidates", "initial", "memory"},
-}
-# Keys of a sweep that no parameter may be called by.
-_RESERVED = {
-    "target": {"family", "name", "about", "source", "licence"},
-    "kernel": {"family", "shape"},
+# Keys of a target file that are texts for readers and do not affect results.
+FREE_TEXT = ("name", "about", "source", "licence")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What sweeps need to know of one kind of plug-in.
+
+    Attributes
+    ----------
+    noun : str
+        With its article, for messages.
+    named : str
+        What a name in a sweep stands for, for messages.
+    group : str
+        Of entry points.
+    positional, keywords : tuple of str
+        Arguments that trials give to a function of this kind. Both are empty if it is a class.
+    not_set : tuple of str
+        Parameters that a sweep cannot set, because trials set them or nobody does.
+    reserved : tuple of str
+        Keys of a sweep that no parameter may have as its name.
+    """
+
+    noun: str
+    named: str
+    group: str
+    positional: tuple = ()
+    keywords: tuple = ()
+    not_set: tuple = ()
+    reserved: tuple = ("family",)
+
+
+KINDS = {
+    "target": Kind(
+        noun="a target",
+        named="target family",
+        group="bqlib.targets",
+        reserved=("family", *FREE_TEXT),
+    ),
+    "kernel": Kind(
+        noun="a kernel",
+        named="kernel family",
+        group="bqlib.kernels",
+        not_set=("target", "lengthscale", "covariance"),
+        reserved=("family", "shape"),
+    ),
+    "design": Kind(
+        noun="a design",
+        named="design",
+        group="bqlib.designs",
+        positional=("target", "kernel", "n"),
+        keywords=("rng", "candidates"),
+        not_set=("rng", "candidates", "initial", "memory"),
+    ),
+    "weights": Kind(
+        noun="a weight rule",
+        named="weight rule",
+        group="bqlib.weights",
+        positional=("embedding", "points"),
+    ),
+    "integrand": Kind(
+        noun="an integrand",
+        named="integrand family",
+        group="bqlib.integrands",
+        positional=("embedding", "rng"),
+    ),
 }
 
 
 class PluginError(ValueError):
-    """A plug-in that is not there, cannot be loaded or does not fit; the message says why."""
+    """A plug-in is missing, cannot be loaded or does not fit; the message says why."""
 
 
 def is_place(name):
-    """Whether a name says where a plug-in is.
+    """Whether a name is the place of a plug-in.
 
     Examples
     --------
@@ -68,7 +106,7 @@ def is_place(name):
 
 
 def absolute(place, folder):
-    """The same place, where the path of a file is taken from `folder` and made absolute.
+    """The same place with an absolute path of its file, which is relative to `folder`.
 
     Examples
     --------
@@ -82,7 +120,7 @@ def absolute(place, folder):
 
 
 def without_folder(place):
-    """The same place without the folder of its file: moving a project changes no result.
+    """The same place without the folder of its file, so that moving a project changes no result.
 
     Examples
     --------
@@ -95,16 +133,14 @@ def without_folder(place):
 
 @cache
 def entry_points(kind):
-    """Places by name of the plug-ins of a kind that installed packages offer.
+    """Plug-ins of a kind that installed packages offer: name to the list of its places.
 
-    Where several offer a name, it stands for none: its place is the list of theirs.
+    A name has several places if several packages offer it.
     """
-    from importlib.metadata import entry_points as installed  # takes a while
-
     places = {}
-    for entry in installed(group=GROUPS[kind]):
+    for entry in metadata.entry_points(group=KINDS[kind].group):
         places.setdefault(entry.name, set()).add(entry.value)
-    return {name: " or ".join(sorted(several)) for name, several in places.items()}
+    return {name: sorted(several) for name, several in places.items()}
 
 
 @cache
@@ -114,14 +150,14 @@ def load(kind, place):
     Parameters
     ----------
     kind : str
-        One of :data:`GROUPS`.
+        One of :data:`KINDS`.
     place : str
-        The path of a file is taken from the working directory.
+        The path of a file is relative to the working directory.
 
     Raises
     ------
     PluginError
-        If it is not there, if loading it fails, or if trials could not call it.
+        If it is missing, if loading it fails, or if trials could not call it.
     """
     where, _, name = place.rpartition(":")
     if where.endswith(".py"):
@@ -129,7 +165,7 @@ def load(kind, place):
     elif re.fullmatch(r"\w+(\.\w+)*", where):
         module = _from_package(where)
     else:
-        raise PluginError(f'"{place}" is no place: write file.py:name or package.module:name')
+        raise PluginError(f'"{place}" must be file.py:name or package.module:name')
     if not hasattr(module, name):
         here = [key for key, found in vars(module).items() if _is_own(found, module)]
         raise PluginError(f'{where} has no "{name}"{_near(name, here)}It has: {_listed(here)}')
@@ -141,15 +177,15 @@ def load(kind, place):
 
 
 def kind_of(place):
-    """The kind of the plug-in at a place, by what it looks like.
+    """The kind of the plug-in at a place: the first one that it fits.
 
     Raises
     ------
     PluginError
-        As :func:`load`, and where it looks like none.
+        As :func:`load`, and if it fits no kind.
     """
     problems = []
-    for kind in GROUPS:
+    for kind in KINDS:
         try:
             load(kind, place)
             return kind
@@ -158,26 +194,25 @@ def kind_of(place):
     if len({problem for _, problem in problems}) == 1:
         raise PluginError(problems[0][1])
     raise PluginError(
-        f"{without_folder(place)} is no plug-in:\n"
-        + "\n".join(f"- {_WORDS[kind]}? {problem}" for kind, problem in problems)
+        f"{without_folder(place)} is not a plug-in:\n"
+        + "\n".join(f"- not {KINDS[kind].noun}: {problem}" for kind, problem in problems)
     )
 
 
 def parameters(kind, function):
-    """What a sweep may set of a class or function, by name, as :class:`inspect.Parameter`."""
+    """The parameters that a sweep can set, by name, as :class:`inspect.Parameter`."""
     try:
         signature = inspect.signature(function, eval_str=True)
-    except (NameError, AttributeError):  # annotations with names that are there for checkers only
+    except (NameError, AttributeError):  # of annotations whose names exist for type checkers only
         signature = inspect.signature(function)
-    positional, _ = CALLS.get(kind, ((), ()))
-    named = list(signature.parameters.values())[len(positional) :]
+    named = list(signature.parameters.values())[len(KINDS[kind].positional) :]
     several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    left_out = _NOT_SET.get(kind, ())
-    return {p.name: p for p in named if p.kind not in several and p.name not in left_out}
+    not_set = KINDS[kind].not_set
+    return {p.name: p for p in named if p.kind not in several and p.name not in not_set}
 
 
-def told(error):
-    """What went wrong in a plug-in's code, in one line, with the place where it did."""
+def reason_of(error):
+    """Why a plug-in's code failed, in one line, with the file and line of the failure."""
     if isinstance(error, SyntaxError):
         return f"{error.filename}:{error.lineno}: {error.msg}"
     text = " ".join(str(error).split())
@@ -188,12 +223,12 @@ def told(error):
         return text
     if isinstance(error, ValueError) and own[-1] is frames[-1]:  # raised to be read
         return text
-    place = f" in {os.path.basename(own[-1].filename)}:{own[-1].lineno}" if own else ""
-    return f"{type(error).__name__}{place}: {text}"
+    line = f" in {os.path.basename(own[-1].filename)}:{own[-1].lineno}" if own else ""
+    return f"{type(error).__name__}{line}: {text}"
 
 
 def _from_file(path):
-    """The module of a file, loaded once in a process."""
+    """The module of a file, loaded once per process."""
     stem = re.sub(r"\W", "_", Path(path).stem)
     name = f"{stem}_{sha256(path.encode()).hexdigest()[:8]}"
     if name in sys.modules:
@@ -204,7 +239,7 @@ def _from_file(path):
         near = [file.name for file in Path(path).parent.glob("*.py")]
         raise PluginError(
             f"there is no file {path}{_near(Path(path).name, near)}"
-            "Every machine of a run must see it under this path"
+            "Every machine of a run must see the file under this path"
         ) from None
     except OSError as error:
         raise PluginError(f"{path} cannot be read: {error.strerror}") from None
@@ -218,8 +253,8 @@ def _from_file(path):
         del sys.modules[name]
         also = ""
         if isinstance(error, ModuleNotFoundError):
-            also = ". A file can import what is installed; write several files as a package"
-        raise PluginError(f"{path} cannot be loaded: {told(error)}{also}") from error
+            also = ". A file can import installed packages, but no file beside it: make a package"
+        raise PluginError(f"{path} cannot be loaded: {reason_of(error)}{also}") from error
     return module
 
 
@@ -230,9 +265,9 @@ def _from_package(where):
         if isinstance(error, ModuleNotFoundError) and f"{where}.".startswith(f"{error.name}."):
             raise PluginError(
                 f"there is no module {error.name} in this environment: install its package, or "
-                f"name a file with its ending, as in ./{where.replace('.', '/')}.py:name"
+                f"write the path of a file with .py, such as ./{where.replace('.', '/')}.py:name"
             ) from None
-        raise PluginError(f"{where} cannot be loaded: {told(error)}") from error
+        raise PluginError(f"{where} cannot be loaded: {reason_of(error)}") from error
 
 
 def _is_own(found, module):
@@ -246,10 +281,10 @@ def _near(name, names):
 
 def _listed(names):
     public = [name for name in names if not name.startswith("_")]
-    return ", ".join(public) or "nothing that could be one"
+    return ", ".join(public) or "no classes or functions"
 
 
-def _article(found):
+def _type_in_words(found):
     if inspect.isclass(found):
         return "a class"
     return "a function" if inspect.isfunction(found) else f"of type {type(found).__name__}"
@@ -257,30 +292,31 @@ def _article(found):
 
 def _misfit(kind, found):
     """Why something cannot be a plug-in of a kind, or an empty text."""
-    if kind in CALLS:
-        positional, keywords = CALLS[kind]
+    noun, positional = KINDS[kind].noun, KINDS[kind].positional
+    if positional:
+        keywords = KINDS[kind].keywords
         call = ", ".join((*positional, *(f"{keyword}=" for keyword in keywords)))
-        wanted = f"{_WORDS[kind]} must be a function({call}, ...)"
+        wanted = f"{noun} must be a function({call}, ...)"
         if not inspect.isfunction(found):
-            return f"is {_article(found)}; {wanted}"
+            return f"is {_type_in_words(found)}; {wanted}"
         takes = inspect.signature(found).parameters
         if tuple(takes)[: len(positional)] != positional or not takes.keys() >= set(keywords):
             return f"takes ({', '.join(takes)}); {wanted}"
     else:
-        from bqlib.kernels import Kernel
-
         if not inspect.isclass(found):
-            return f"is {_article(found)}; {_WORDS[kind]} must be a class"
+            return f"is {_type_in_words(found)}; {noun} must be a class"
+        from bqlib.kernels import Kernel  # loads numpy, 0.2 s, which names alone do without
+
         if issubclass(found, Kernel) != (kind == "kernel"):
             if kind == "target":
-                return "is a kernel and no target"
-            return "is no subclass of bqlib.kernels.Kernel, as a kernel must be"
+                return "is a kernel, not a target"
+            return "is not a kernel: a kernel must be a subclass of bqlib.kernels.Kernel"
     if "." in found.__qualname__:
         return (
-            f"was made in {found.__qualname__}; write it as a def or class of its own at the top "
-            "level of its module, so that changes to its code are seen"
+            f"is defined in {found.__qualname__}; write it as a def or class at the top level of "
+            "its module, so that changes of its code are seen"
         )
-    taken = sorted(_RESERVED.get(kind, {"family"}) & set(parameters(kind, found)))
+    taken = [name for name in sorted(KINDS[kind].reserved) if name in parameters(kind, found)]
     if taken:
-        return f"has parameters that a sweep has other uses for: rename {', '.join(taken)}"
+        return f"has parameters with names of keys of a sweep: rename {', '.join(taken)}"
     return ""

@@ -1,7 +1,7 @@
-"""The names that a sweep may use, and where the code behind each lives.
+"""The names that a sweep can use, and the place of the code of each.
 
-A place is ``"module:attribute"`` and is imported when it is asked for. Places that are not listed
-here are those of plug-ins: see :mod:`bqlib.sweep.plugins`.
+A place is ``"module:attribute"`` and is imported when it is needed. A sweep can also use places
+that are not listed here, those of plug-ins: see :mod:`bqlib.sweep.plugins`.
 """
 
 from importlib import import_module
@@ -59,25 +59,66 @@ PLACES = {
         "submodularity": "bqlib.studies.submodularity:STUDY",
     },
 }
-# An algorithm is a design with a weight rule.
+# An algorithm is a design with a weight rule. Studies compare them in this order.
 ALGORITHMS = {
-    "block_sbq": ("block_sbq", "bq"),
-    "fp_greedy": ("fp_greedy", "bq"),
-    "frank_wolfe": ("frank_wolfe", "line_search"),
-    "frank_wolfe_bq": ("frank_wolfe", "bq"),
-    "herding": ("herding", "uniform"),
-    "herding_bq": ("herding", "bq"),
     "iid": ("iid", "uniform"),
     "iid_bq": ("iid", "bq"),
-    "omp": ("omp", "bq"),
+    "sobol": ("sobol", "uniform"),
+    "sobol_bq": ("sobol", "bq"),
+    "herding": ("herding", "uniform"),
+    "herding_bq": ("herding", "bq"),
+    "frank_wolfe": ("frank_wolfe", "line_search"),
+    "frank_wolfe_bq": ("frank_wolfe", "bq"),
     "p_greedy": ("p_greedy", "bq"),
     "rpcholesky": ("rpcholesky", "bq"),
+    "fp_greedy": ("fp_greedy", "bq"),
+    "omp": ("omp", "bq"),
+    "block_sbq": ("block_sbq", "bq"),
     "sbq": ("sbq", "bq"),
     "sbq_nonnegative": ("sbq", "nonnegative"),
     "sbq_simplex": ("sbq", "simplex"),
     "sbq_sum_to_one": ("sbq", "sum_to_one"),
-    "sobol": ("sobol", "uniform"),
-    "sobol_bq": ("sobol", "bq"),
+}
+# What ``bqlib algorithms`` prints. Times are for n points, M candidates and d dimensions; the
+# docstring of each function says the same.
+COSTS = {
+    "design": {
+        "block_sbq": "O(M n / block + M) a step",
+        "fp_greedy": "O(M n) a step",
+        "frank_wolfe": "O(M) a step",
+        "herding": "O(M) a step",
+        "iid": "O(n)",
+        "omp": "O(M n) a step",
+        "p_greedy": "O(M n) a step",
+        "rpcholesky": "O(M n) a step",
+        "sbq": "O(M n) a step",
+        "sobol": "O(n d log n)",
+    },
+    "weights": {
+        "bq": "O(n^3)",
+        "line_search": "O(n^2)",
+        "nonnegative": "O(n^4)",
+        "simplex": "O(n^4)",
+        "sum_to_one": "O(n^3)",
+        "uniform": "O(n^2)",
+    },
+}
+# How each design picks its points: the first line of its docstring.
+POINTS = {
+    "block_sbq": "Sequential Bayesian quadrature in blocks: cheap picks, and one fit after each "
+    "block.",
+    "fp_greedy": "fP-greedy points: each has the largest residual times standard deviation.",
+    "frank_wolfe": "Frank-Wolfe with line search: herding with the best step towards each point.",
+    "herding": "Kernel herding: each point is the best next one for equal weights.",
+    "iid": "Independent draws from the target, with equal weights: the baseline.",
+    "omp": "Orthogonal matching pursuit: each point is where the kernel mean is interpolated "
+    "worst.",
+    "p_greedy": "P-greedy points: each is where the prior variance, given the points before it, is "
+    "largest.",
+    "rpcholesky": "Randomly pivoted Cholesky: each point is drawn with probability proportional to "
+    "its power.",
+    "sbq": "Sequential Bayesian quadrature: each point lowers the posterior variance the most.",
+    "sobol": "Scrambled Sobol points mapped to the target, with equal weights: quasi-Monte Carlo.",
 }
 
 
@@ -87,7 +128,7 @@ def find(kind, name):
     Raises
     ------
     PluginError
-        If the name is the place of a plug-in, and that cannot be had.
+        If the name is the place of a plug-in that cannot be loaded.
     """
     if name not in PLACES[kind]:
         return plugins.load(kind, name)

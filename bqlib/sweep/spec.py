@@ -1,9 +1,9 @@
-"""What a worker gets: one cell or study as data, with a digest of its science and code."""
+"""What a worker gets: a cell or a study as data, with a digest of its science and code."""
 
 import hashlib
 import json
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache, cached_property
 
 from threadpoolctl import threadpool_limits
@@ -11,8 +11,9 @@ from threadpoolctl import threadpool_limits
 from bqlib import embeddings
 from bqlib.candidates import Candidates
 from bqlib.sweep import plugins, registry
-from bqlib.sweep.build import FREE_TEXT, build_integrand, build_kernel, build_rule, build_target
+from bqlib.sweep.build import build_integrand, build_kernel, build_rule, build_target
 from bqlib.sweep.fingerprint import definitions, fingerprint
+from bqlib.sweep.plugins import FREE_TEXT
 from bqlib.trial import trial
 
 
@@ -119,7 +120,7 @@ class Spec:
     def digest(self):
         """16 hexadecimal digits that change exactly when the cell, its science or its code changes.
 
-        Other cells, the seeds, free text and the way the sweep was written leave it as it is.
+        Other cells, the seeds, free text and the way the sweep is written do not change it.
         """
         algorithm = self.algorithm
         science = {
@@ -155,6 +156,8 @@ class StudySpec:
         As in :class:`Spec`.
     candidates : Candidates
     n, seeds : int
+    plans : tuple of Algorithm
+        The algorithms that the study runs.
     fingerprint : str
         Of the code behind the names above.
     """
@@ -166,6 +169,7 @@ class StudySpec:
     candidates: Candidates
     n: int
     seeds: int
+    plans: tuple
     fingerprint: str
 
     @cached_property
@@ -193,18 +197,19 @@ class StudySpec:
 
     def code_here(self):
         """Fingerprint of the code that the names stand for in this process."""
-        return study_fingerprint(self.target["family"], self.kernel["family"], self.name)
+        rules = tuple((plan.design, plan.weights) for plan in self.plans)
+        return study_fingerprint(self.target["family"], self.kernel["family"], self.name, rules)
 
     def run(self, seed):
         """The arrays of the study for one seed, and the seconds that it took."""
-        study = registry.find("study", self.name)
+        study = replace(registry.find("study", self.name), plans=self.plans)
         target = build_target(self.target)
         kernel = build_kernel(self.kernel, self.cell[-1], target)
         return _timed(study.measure, target, kernel, self.candidates, self.n, seed)
 
 
 def science_of(target):
-    """The content of a target file as JSON, without what is there for people."""
+    """The content of a target file as JSON, without the texts for readers."""
     content = {k: v for k, v in target.items() if k not in FREE_TEXT}
     return json.dumps(without_folder_of(content), sort_keys=True)
 
@@ -219,9 +224,9 @@ def digest_of_target(content):
 
 
 def _timed(function, *arguments):
-    """What a function returns, and the seconds that it took on one thread.
+    """What a function returns, and its wall time in seconds on one thread.
 
-    Workers share the machine, and the work on one row of a pool is bound by memory.
+    One thread, because workers share the machine and memory limits the speed of most of the work.
     """
     with threadpool_limits(1):
         start = time.perf_counter()
@@ -247,27 +252,36 @@ def code_fingerprint(target_family, kernel_family, design, weights, integrands):
 
 
 @cache
-def study_fingerprint(target_family, kernel_family, name):
-    """Fingerprint of the code that one study runs on one pair of families."""
-    return _fingerprint_of_pair(target_family, kernel_family, registry.find("study", name).measure)
+def study_fingerprint(target_family, kernel_family, name, rules):
+    """Fingerprint of the code that one study runs on one pair of families.
+
+    `rules` are the names (design, weight rule) of its plans, which its own code does not refer to.
+    """
+    return _fingerprint_of_pair(
+        target_family,
+        kernel_family,
+        registry.find("study", name).function,
+        *(registry.find("design", design) for design, _ in rules),
+        *(registry.find("weights", weights) for _, weights in rules),
+    )
 
 
 def _fingerprint_of_pair(target_family, kernel_family, *objects):
-    """Fingerprint of a target, a kernel and their embedding, beside other objects."""
+    """Fingerprint of a target, a kernel, their embedding and other objects."""
     target_type = registry.find("target", target_family)
     kernel_type = registry.find("kernel", kernel_family)
     embedding = embeddings.find(kernel_type, target_type)
     objects = [*objects, kernel_type, target_type, embedding, Candidates]
     if plugins.is_place(target_family) or plugins.is_place(kernel_family):
-        # A plug-in may be made of others, whose embeddings no code names.
+        # A plug-in may use other kernels and targets, whose embeddings no code names.
         known = 0
         while known < len(objects):
             known, reached = len(objects), {("builtins", "object"), *definitions(*objects)}
             for types, function in embeddings.pairs().items():
-                if function not in objects and {_place(t) for t in types} <= reached:
+                if function not in objects and {_definition(t) for t in types} <= reached:
                     objects.append(function)
     return fingerprint(*objects)
 
 
-def _place(item):
+def _definition(item):
     return item.__module__, item.__qualname__

@@ -6,11 +6,12 @@ from functools import cache
 from pydantic import Field, ValidationError, ValidationInfo, create_model
 
 from bqlib.sweep import plugins
-from bqlib.sweep.build import FREE_TEXT, build_target
+from bqlib.sweep.build import build_target
 from bqlib.sweep.families import family_of, field_types, storable
+from bqlib.sweep.plugins import FREE_TEXT
 from bqlib.sweep.values import Label, checked_label
 from bqlib.sweep.words import Keys, SweepError, at_key, fail, problems_in, quoted, shown, unknown
-from bqlib.sweep.yamlfile import place
+from bqlib.sweep.yamlfile import dotted
 
 
 @cache
@@ -31,18 +32,18 @@ def checked_target(value, info: ValidationInfo):
             f"not {shown(value)}"
         )
     if plugins.is_place(value):
-        raise ValueError(f"give it a name of its own: {{name: ..., family: {quoted(value)}}}")
+        raise ValueError(f"give the target a name: {{name: ..., family: {quoted(value)}}}")
     on_shelf = sorted(path.stem for path in reading.shelf.glob("*.json"))
     if value.endswith(".json"):
         path = reading.folder / value
         if not path.is_file():
-            raise ValueError(f"there is no file {path}; by name there are: {', '.join(on_shelf)}")
+            raise ValueError(f"there is no file {path}. Named targets: {', '.join(on_shelf)}")
     else:
         path = reading.shelf / f"{value}.json"
         if value not in on_shelf:
             also = ", or the path of a .json file"
             if not on_shelf:
-                also += f"; {reading.shelf} has no targets: name another folder by --shelf"
+                also += f"; {reading.shelf} has no targets: give another folder with --shelf"
             raise ValueError(unknown("target", value, on_shelf, also))
     reading.new("targets", checked_label(path.stem))
     try:
@@ -54,12 +55,12 @@ def checked_target(value, info: ValidationInfo):
 
 
 def read_target(path):
-    """(content, object) of a target file; a SweepError has all that is wrong with it."""
+    """(content, object) of a target file; a SweepError has all its problems."""
     try:
         return _built_target(_read_json(path), path.parent)
     except ValidationError as error:
-        told = [f"{path}: {place(loc)}: {message}" for loc, message in problems_in(error)]
-        raise SweepError(*told) from None
+        problems = [f"{path}: {dotted(loc)}: {message}" for loc, message in problems_in(error)]
+        raise SweepError(*problems) from None
     except _BadTargetError as error:
         raise SweepError(f"{path}: {error}") from None
 
@@ -92,21 +93,21 @@ class _TargetName(Keys):
 
 
 class _BadTargetError(Exception):
-    """Why a target cannot be made from its parameters."""
+    """A target cannot be made from its parameters; the message says why."""
 
 
 def _built_target(content, folder):
-    """(content, object) of a target from what its file, or the sweep, says."""
+    """(content, object) of a target from the content of its file or of the sweep."""
     family, content = family_of("target", content, folder)
     keys = _target_keys(family).model_validate(content)
     content = keys.model_dump()
     try:
         target = build_target(content)
         dim = getattr(target, "dim", None)
-    except (Exception, SystemExit) as error:  # a plug-in's may be any
-        raise _BadTargetError(plugins.told(error)) from None
+    except (Exception, SystemExit) as error:  # a plug-in may raise any
+        raise _BadTargetError(plugins.reason_of(error)) from None
     if not isinstance(dim, int) or dim < 1:
-        raise _BadTargetError(f"{family.__name__} has no dim, a whole number from 1 on")
+        raise _BadTargetError(f"{family.__name__} must have dim, a whole number of at least 1")
     content = storable(content, keys.model_fields_set)
     return {k: v for k, v in content.items() if k not in FREE_TEXT or v}, target
 
@@ -115,13 +116,13 @@ def _read_json(path):
     def unique(pairs):
         for key, _ in pairs:
             if sum(key == other for other, _ in pairs) > 1:
-                raise ValueError(f'key "{key}" stands twice')
+                raise ValueError(f'key "{key}" is given twice')
         return dict(pairs)
 
     try:
         text = path.read_text(encoding="utf-8")
         content = json.loads(text, object_pairs_hook=unique)
-        if "\\u" in text:  # may be half of a letter, which cannot be written again
+        if "\\u" in text:  # may be half of a character, which cannot be written again
             json.dumps(content, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         raise SweepError(
@@ -130,5 +131,5 @@ def _read_json(path):
     except (OSError, ValueError, RecursionError) as error:
         raise SweepError(f"{path} cannot be read: {error}") from None
     if not isinstance(content, dict):
-        raise SweepError(f"{path} must hold one JSON object, not {shown(content)}")
+        raise SweepError(f"{path} must be one JSON object, not {shown(content)}")
     return content

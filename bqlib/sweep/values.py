@@ -8,13 +8,14 @@ from pydantic import AfterValidator
 
 from bqlib.sweep.words import quoted
 
-MOST = 1_000_000_000  # of anything that is counted: far beyond what can run, and no trouble to plan
+LARGEST_COUNT = 1_000_000_000  # far more than can run, but small enough to plan
 
 
 def checked_label(value):
     if not re.fullmatch("[a-z][a-z0-9_]*", value):
         raise ValueError(
-            f"{quoted(value)} is no label: use lower-case letters, digits and _, a letter first"
+            f"{quoted(value)} is not a valid label: start with a letter, then use lower-case "
+            "letters, digits and _"
         )
     if len(value) > 64:  # it becomes the name of a folder
         raise ValueError(f"a label has at most 64 characters, this one has {len(value)}")
@@ -24,8 +25,8 @@ def checked_label(value):
 def _count(value):
     if value < 1:
         raise ValueError(f"must be at least 1, not {value}")
-    if value > MOST:
-        raise ValueError(f"must be at most {MOST}, not {value!r:.40}")
+    if value > LARGEST_COUNT:
+        raise ValueError(f"must be at most {LARGEST_COUNT}, not {value!r:.40}")
     return value
 
 

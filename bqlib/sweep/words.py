@@ -1,4 +1,4 @@
-"""The words of a sweep's errors: what is wrong, what is allowed, what is near."""
+"""The messages of a sweep's errors: what is wrong, what is allowed, which name is close."""
 
 import json
 from difflib import get_close_matches
@@ -14,7 +14,7 @@ class SweepError(ValueError):
     Attributes
     ----------
     problems : tuple of str
-        All that is wrong, each as ``path:line: message``; the error's text has one a line.
+        Each as ``path:line: message``; the error's text has one per line.
     """
 
     def __init__(self, *problems):
@@ -26,11 +26,11 @@ class SweepError(ValueError):
 
 
 class Keys(BaseModel):
-    """A mapping with known keys, whose problems are told in our own words."""
+    """A mapping with known keys, whose problems get messages of our own."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
-    # Keys that people put here, and what to say about them.
+    # Keys that belong elsewhere, each with its message.
     model_elsewhere: ClassVar[dict] = {}
 
     @model_validator(mode="wrap")
@@ -39,11 +39,11 @@ class Keys(BaseModel):
         try:
             return handler(value)
         except ValidationError as error:
-            fail(*[(e["loc"], _words(e, cls)) for e in error.errors(include_url=False)])
+            fail(*[(e["loc"], _message(e, cls)) for e in error.errors(include_url=False)])
 
 
 def problems_in(error):
-    """(location, message) of each problem that a model has reworded."""
+    """(location, message) of each problem that a model found."""
     return [
         (tuple(part for part in e["loc"] if part != "[key]"), e["ctx"]["message"])
         for e in error.errors(include_url=False)
@@ -52,7 +52,7 @@ def problems_in(error):
 
 def fail(*problems):
     """Raise all problems, each (location, message), as pydantic collects them."""
-    # What a plug-in raised, or the path of a file, may hold what is no UTF-8.
+    # The message of a plug-in, or the path of a file, may contain characters that are not UTF-8.
     texts = [message.encode(errors="backslashreplace").decode() for _, message in problems]
     details = [
         InitErrorDetails(
@@ -76,7 +76,7 @@ _EXPECTED = {
 }
 
 
-def _words(error, model):
+def _message(error, model):
     kind = error["type"]
     if kind == "sweep":
         return error["ctx"]["message"]
@@ -94,6 +94,7 @@ def _words(error, model):
 
 
 def unknown(kind, name, allowed, also=""):
+    """The message about a name that is not among those `allowed`."""
     near = get_close_matches(name.lower(), allowed, n=1)
     hint = f'; did you mean "{near[0]}"?' if near else "."
     return f"unknown {kind} {quoted(name)}{hint} Allowed: {', '.join(allowed) or 'none'}{also}"
@@ -104,6 +105,7 @@ def quoted(text):
 
 
 def shown(value):
+    """A value as messages show it."""
     if value is None:
         return "empty"
     if isinstance(value, bool):
@@ -116,6 +118,6 @@ def shown(value):
 
 
 def at_key(content, message):
-    """The message with its location: the key that it starts with, where it does."""
+    """(location, message) of a message that may start with a key of `content`."""
     key = message.partition(" ")[0]
     return (key,) if key in content else (), message or "an error without a message"

@@ -1,18 +1,18 @@
-"""YAML files for people: values with the lines they stand in, and errors in plain words."""
+"""YAML files written by people: values with their lines, and errors in plain words."""
 
 import re
 
 import yaml
 
 _TAG = "tag:yaml.org,2002:"
-_TOO_DEEP = "holds lists in lists, too deep to read"
+_TOO_DEEP = "has too many levels of lists or mappings"
 _SURROGATE = re.compile("[\ud800-\udfff]")
-MOST_VALUES = 1_000_000  # aliases of aliases can stand for any number of them
-MOST_DEPTH = 100  # and an alias in an alias for any depth
+MOST_VALUES = 1_000_000  # a few aliases of aliases can stand for any number of values
+MOST_DEPTH = 100  # and for any depth
 
 
 class UnreadableError(ValueError):
-    """A file that is no YAML mapping; `line` says where."""
+    """A file cannot be read as a YAML mapping; `line` is the line of the problem."""
 
     def __init__(self, line, message):
         super().__init__(message)
@@ -54,8 +54,8 @@ _TYPES = {
 def read(path):
     """Read a file that holds one mapping.
 
-    Plain values are those of YAML 1.2: 1e-3 is a number, 010 is ten, no is a text. Keys are texts
-    as they are written. Aliases work; merge keys do not.
+    Plain values are those of YAML 1.2: 1e-3 is a number, 010 is ten, no is a text. All keys are
+    texts. Aliases work; merge keys do not.
 
     Parameters
     ----------
@@ -67,12 +67,12 @@ def read(path):
     lines : dict
         Location, such as ``("kernels", "eq", 0)``, to the number of its line.
     problems : list of (int, str)
-        Line and message of each key that stands twice in a mapping.
+        Line and message of each key that a mapping has twice.
 
     Raises
     ------
     UnreadableError
-        At the first thing that makes the rest meaningless.
+        At the first problem that makes the rest of the file unreadable.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -84,13 +84,13 @@ def read(path):
         raise UnreadableError(1, f"cannot be read: {error.strerror}") from None
     root = _composed(text)
     if not isinstance(root, yaml.MappingNode):
-        raise UnreadableError(1, "must hold a mapping, with each key as key: value")
+        raise UnreadableError(1, "must be a mapping: write each key as key: value")
     lines, problems = {}, []
     return _value(root, (), root.start_mark.line + 1, lines, problems, ()), lines, problems
 
 
 def value(text):
-    """The value that a text stands for in such a file; raises an UnreadableError as it does.
+    """The value of a text, as in a YAML file; raises an UnreadableError like :func:`read`.
 
     Examples
     --------
@@ -102,34 +102,34 @@ def value(text):
 
 
 def _composed(text):
-    """The root node of a text; None where there is nothing in it."""
+    """The root node of a text; None if the text is empty."""
     try:
         return yaml.compose(text, Loader=_Loader)
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         character = chr(error.character)
-        raise UnreadableError(line, f"holds the control character {character!r}") from None
+        raise UnreadableError(line, f"contains the control character {character!r}") from None
     except yaml.MarkedYAMLError as error:
         line, column, words = _plain_words(error)
         raise UnreadableError(line, f"column {column}: {words}") from None
     except RecursionError:
         raise UnreadableError(1, _TOO_DEEP) from None
     except (ValueError, OverflowError):  # of chr, for "\\U00110000"
-        raise UnreadableError(1, "holds an escape, as of \\U, that stands for no letter") from None
+        raise UnreadableError(1, "contains an escape, \\U or the like, of no character") from None
 
 
 def _value(node, loc, line, lines, problems, around):
     def refuse(problem):
-        where = f"{place(loc)}: " if loc else ""
+        where = f"{dotted(loc)}: " if loc else ""
         raise UnreadableError(node.start_mark.line + 1, where + problem)
 
     lines[loc] = line
     if len(lines) > MOST_VALUES:
         refuse(f"more than {MOST_VALUES} values up to here: put large data into a .json file")
     if node in around:
-        refuse("is an alias of something that holds it")
+        refuse("is an alias of something that contains it")
     if node.tag not in _TYPES:
-        refuse(f"the tag {node.tag.replace(_TAG, '!!')} has no meaning here: leave it out")
+        refuse(f"the tag {node.tag.replace(_TAG, '!!')} is not supported: remove it")
     if len(around) > MOST_DEPTH:
         raise UnreadableError(node.start_mark.line + 1, _TOO_DEEP)
     if isinstance(node, yaml.ScalarNode):
@@ -137,7 +137,7 @@ def _value(node, loc, line, lines, problems, around):
         try:
             return _TYPES[node.tag](node.value)
         except ValueError:
-            refuse(f"{node.value:.40} does not go with the tag {node.tag.replace(_TAG, '!!')}")
+            refuse(f"{node.value:.40} does not match the tag {node.tag.replace(_TAG, '!!')}")
     around = (*around, node)
     if isinstance(node, yaml.SequenceNode):
         return [
@@ -148,11 +148,11 @@ def _value(node, loc, line, lines, problems, around):
     for key_node, item in node.value:
         key, line = key_node.value, key_node.start_mark.line + 1
         if not isinstance(key_node, yaml.ScalarNode):
-            refuse("has a list or a mapping for a key; a key is a word")
+            refuse("has a list or a mapping as a key: a key must be a word")
         _refuse_surrogates(key_node)
         if key in values:
             first = lines[*loc, key]
-            problems.append((line, f"{place((*loc, key))}: stands in line {first} already"))
+            problems.append((line, f"{dotted((*loc, key))}: is already set in line {first}"))
         else:
             values[key] = _value(item, (*loc, key), line, lines, problems, around)
     return values
@@ -161,16 +161,16 @@ def _value(node, loc, line, lines, problems, around):
 def _refuse_surrogates(scalar):
     found = _SURROGATE.search(scalar.value)
     if found:  # no file or terminal takes it
-        problem = f"holds {ascii(found[0])[1:-1]}, half of a letter: write the letter itself"
+        problem = f"contains {ascii(found[0])[1:-1]}, half of a character: write it whole"
         raise UnreadableError(scalar.start_mark.line + 1, problem)
 
 
-def place(loc):
-    """A location as people write it.
+def dotted(loc):
+    """A location as one text.
 
     Examples
     --------
-    >>> place(("kernels", "eq", "shape", 0))
+    >>> dotted(("kernels", "eq", "shape", 0))
     'kernels.eq.shape[0]'
     """
     words = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in loc]
@@ -178,7 +178,7 @@ def place(loc):
 
 
 def _plain_words(error):
-    """Line, column and plain words for what stopped the YAML parser."""
+    """Line and column at which the YAML parser stopped, and why, in plain words."""
     problem, mark = error.problem, error.problem_mark
     start = error.context_mark or mark
     character = mark.buffer[mark.pointer : mark.pointer + 1]
@@ -186,23 +186,23 @@ def _plain_words(error):
         mark, words = start, 'expected "key: value" here'
     elif "mapping values are not allowed" in problem:
         words = (
-            'no ": " can stand here: does the line above lack one, is this line indented like its '
-            "neighbours, is there text to put in quotes?"
+            '": " is not allowed here: check that the line above has one, that this line is '
+            "indented like its neighbours, and that texts with a colon are in quotes"
         )
     elif "expected ',' or" in problem:
-        words = f"the list or mapping opened in line {start.line + 1} lacks a comma or its end"
+        words = f"a comma is missing, or the bracket of line {start.line + 1} is never closed"
     elif "expected the node content" in problem:
         words = f"a value is missing before {character.strip(chr(0)) or 'the end'}"
     elif "expected <block end>" in problem:
-        words = f"not indented like the lines it follows, from line {start.line + 1} on"
+        words = f"not indented like the block that starts in line {start.line + 1}"
     elif "cannot start any token" in problem and character == "\t":
         words = "a tab: indent with spaces"
     elif "cannot start any token" in problem or "undefined alias" in problem:
         words = f"put text that starts with {character} in quotes"
     elif "unexpected end of stream" in problem:
-        words = f"the quotation mark of line {start.line + 1} has no partner"
+        words = f"the quotation mark in line {start.line + 1} is never closed"
     elif "another document" in problem:
-        words = "a second document starts here; the file must hold one"
+        words = "a second document starts here: the file must have only one"
     else:
         words = ": ".join(filter(None, ("cannot be read as YAML", error.context, problem)))
     return mark.line + 1, mark.column + 1, words

@@ -36,7 +36,7 @@ def gathered(tmp_path):
 
 def test_results_that_are_not_there_or_not_ours_are_refused(gathered, tmp_path):
     (tmp_path / "empty").mkdir()
-    with pytest.raises(FileNotFoundError, match="after its sweep has run"):
+    with pytest.raises(FileNotFoundError, match="whose sweep has run"):
         bqlib.open_results(tmp_path / "empty")
     group = zarr.open_group(gathered / "curves.zarr")
     group.attrs["schema_version"] = 99
@@ -48,19 +48,19 @@ def test_a_path_that_is_no_experiment_is_told_what_it_is(gathered, tmp_path):
     write_dataset(xr.Dataset({"rate": ("window", [0.5])}), gathered / "rates.zarr")
     (tmp_path / "ungathered" / "pieces").mkdir(parents=True)
     for path, said in {
-        "results": r"several experiments: small; name one of them, such as .*results/small",
+        "results": r"several experiments: small; give one of them, for example .*results/small",
         "results/smal": r"smal: no such file or folder; did you mean \".*results/small\"",
         "elsewhere/small": r"elsewhere/small: no such file or folder$",
         "results/small/rates.zarr": r"a dataset, but not the curves: open it with .*open_dataset",
         "results/small/sweep.yaml": "is a file",
-        "ungathered": "its pieces are gathered at the end of the run; run the sweep again",
+        "ungathered": "yet, only pieces: run the sweep again",
     }.items():
         with pytest.raises(FileNotFoundError, match=said):
             bqlib.open_results(tmp_path / path)
     with pytest.raises(FileNotFoundError) as caught:
         bqlib.open_results([tmp_path / "results/smal", gathered / "sweep.yaml"])
     assert len(str(caught.value).splitlines()) == 2
-    with pytest.raises(FileNotFoundError, match="no path is given"):
+    with pytest.raises(FileNotFoundError, match="give at least one path"):
         bqlib.open_results([])
     for path in ("results/small", "results/small/curves.zarr"):
         assert bqlib.open_results(str(tmp_path / path)).sizes["seed"] == 3

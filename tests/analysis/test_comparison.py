@@ -63,7 +63,7 @@ def test_a_selection_gives_what_it_selects_of_the_whole(curves):
     )
     with pytest.raises(ValueError, match="has no kernel: take one that"):
         comparison.crossover(curves.squeeze().drop_vars("kernel"), "fast", "slow")
-    with pytest.raises(ValueError, match="no algorithm sbq; there are slow, fast"):
+    with pytest.raises(ValueError, match="no algorithm sbq; its algorithms are slow, fast"):
         comparison.crossover(curves, "sbq", "slow")
     for n in (slice(10, None), [1, 2, 4]):
         for compare in (fits.fit_rates, lambda d: comparison.points_needed(d, 0.1)):
@@ -94,5 +94,5 @@ def test_points_needed_are_the_first_that_reach_an_error(curves):
 
 
 def test_an_error_of_zero_is_refused(curves):
-    with pytest.raises(ValueError, match="error is 0; it must be above zero"):
+    with pytest.raises(ValueError, match="error is 0; it must be above 0"):
         comparison.points_needed(curves, 0)

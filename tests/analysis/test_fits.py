@@ -164,5 +164,5 @@ def test_a_curve_without_a_logarithm_gets_no_fit(curves, value):
 
 @pytest.mark.parametrize("windows", [(10, 20), 10, [(np.nan, 20)], [(1, np.inf)], ["12"], "12"])
 def test_what_is_no_list_of_windows_is_told_what_one_is(curves, windows):
-    with pytest.raises(ValueError, match=r"give a list of windows, such as \[\(20, 200\)\]"):
+    with pytest.raises(ValueError, match=r"give a list of windows, for example \[\(20, 200\)\]"):
         fits.fit_rates(sweep(curves), windows)

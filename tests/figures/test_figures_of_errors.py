@@ -4,6 +4,7 @@ import numpy as np
 import paper_sweep
 import pytest
 import xarray as xr
+from drawn import lines, titles, words
 
 from bqlib import published
 from bqlib.analysis import function_errors, paper
@@ -40,23 +41,6 @@ def curves(tmp_path_factory):
 @pytest.fixture(scope="module")
 def errors(curves):
     return function_errors.function_errors(curves, functions=4, seed=1)
-
-
-def lines(axes, kind):
-    found = {line.get_gid(): line for line in axes.lines if line.get_gid()}
-    return {
-        gid.removeprefix(f"{kind} "): line for gid, line in found.items() if gid.startswith(kind)
-    }
-
-
-def words(figure):
-    texts = [text.get_text() for axes in figure.axes for text in axes.texts]
-    texts += [text.get_text() for legend in figure.legends for text in legend.get_texts()]
-    return "\n".join([*texts, figure.legends[0].get_title().get_text()])
-
-
-def titles(figure):
-    return [axes.get_title(loc="left") for axes in figure.axes if axes.axison]
 
 
 def elsewhere(curves):
@@ -100,7 +84,7 @@ def test_functions_end_with_the_points(curves):
 # --- Beside the published curves
 
 
-def test_ratios_to_the_published_curves(curves):
+def test_ratios_compare_a_sweep_with_the_published_curves(curves):
     n = 400
     of = {"mmd": ("mmd", 1.1), "weight_sum": ("weight_sum", 0.9), "within_model": ("error", 1.2)}
     longer = curves.reindex(n=np.arange(1, n + 1))
@@ -142,7 +126,7 @@ def test_other_settings_have_no_published_curves(curves):
 # --- Figures
 
 
-def test_errors_within_the_model_with_the_published_curves_twice(curves):
+def test_errors_within_the_model_have_the_published_curves_behind_them_twice(curves):
     figure = within_model(curves)
     assert titles(figure) == ["length-scale 1", "length-scale 0.5"]
     other, paper = figure.axes
@@ -153,7 +137,7 @@ def test_errors_within_the_model_with_the_published_curves_twice(curves):
     np.testing.assert_array_equal(shifted["sbq"].get_xdata(), n[n <= 40])
     np.testing.assert_array_equal(printed["sbq"].get_xdata(), (n - 29)[n - 29 <= 40])
     np.testing.assert_array_equal(printed["sbq"].get_ydata(), value[n - 29 <= 40])
-    assert "dashed as printed,\nsolid with n + 29" in words(figure)
+    assert "Solid: with n + 29" in words(figure)
     own = curves["error"].sel(CELL | {"integrand": "within", "algorithm": "sbq"}).median("seed")
     x, y = lines(paper, "median")["sbq"].get_data()
     np.testing.assert_array_equal(y, own.sel(n=x))
@@ -209,7 +193,7 @@ def test_errors_stay_below_the_bound_that_is_drawn(curves, errors):
         assert len(single) == 4
         assert all((line.get_ydata() < bound.get_ydata()).all() for line in single)
         ratio = curves["bound_ratio"].sel(CELL | {"integrand": "within", "algorithm": algorithm})
-        assert f"largest error of all: {float(ratio.max()):.2f} of its bound" in {
+        assert f"largest error: {float(ratio.max()):.2f} of its bound" in {
             text.get_text() for text in axes.texts
         }
     assert set(lines(figure.axes[3], "published")) == {"sbq"}

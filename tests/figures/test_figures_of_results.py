@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from drawn import lines, titles
 from synthetic_sweep import PAPER, power_curves, sweep
 
 from bqlib.analysis import fits
@@ -21,14 +22,6 @@ def results():
     return sweep(own, lengthscales=(0.25, 0.5, 1.0), windows=((10, 100),), **TWO)
 
 
-def titles(figure):
-    return [axes.get_title(loc="left") for axes in figure.axes if axes.get_title(loc="left")]
-
-
-def medians(axes):
-    return [line.get_gid() for line in axes.lines if (line.get_gid() or "").startswith("median")]
-
-
 def texts(axes):
     return [text.get_text().replace("\n", " ") for text in axes.texts]
 
@@ -43,8 +36,8 @@ def test_panels_by_default_have_rows_of_targets_and_columns_of_lengthscales(resu
         "two, length-scale 0.25",
     ]  # fmt: skip
     for axes in figure.axes:
-        assert axes.get_yscale() == "log" and medians(axes) == ["median iid", "median sbq"]
-    line = next(line for line in figure.axes[0].lines if line.get_gid() == "median sbq")
+        assert axes.get_yscale() == "log" and list(lines(axes, "median")) == ["iid", "sbq"]
+    line = lines(figure.axes[0], "median")["sbq"]
     own = results["mmd"].sel(target="one", lengthscale=0.25, algorithm="sbq").squeeze()
     np.testing.assert_array_equal(line.get_ydata(), own.median("seed").sel(n=line.get_xdata()))
     assert line.get_color() == style.line_styles(["sbq"])["sbq"]["color"]
@@ -65,17 +58,33 @@ def test_any_dimension_may_have_the_panels(results, rows, columns, expected):
     figure = curves(part, rows=rows, columns=columns)
     assert titles(figure) == expected
     if rows == "algorithm":
-        assert [medians(axes) for axes in figure.axes] == [["median iid"]] * 2 + [
-            ["median sbq"]
-        ] * 2
+        drawn = [name for axes in figure.axes for name in lines(axes, "median")]
+        assert drawn == ["iid", "iid", "sbq", "sbq"]
+
+
+def test_a_title_too_long_for_its_panel_has_two_lines(results):
+    bq = results.sel(target="one").assign_coords(algorithm=["iid", "herding_bq"])
+    assert titles(curves(bq, rows="algorithm"))[2:4] == [
+        "i.i.d., length-scale 1",
+        "herding, BQ weights\nlength-scale 0.25",
+    ]
 
 
 def test_a_dimension_without_a_place_is_named(results):
-    with pytest.raises(ValueError, match="target has several labels and no place"):
+    with pytest.raises(ValueError, match="target has several labels but neither rows nor columns"):
         curves(results, rows="lengthscale", columns="algorithm")
-    for wrong in ("n", "shape", "lengthscale"):
-        with pytest.raises(ValueError, match="two different ones of target, kernel"):
-            curves(results, rows=wrong, columns="lengthscale")
+
+
+@pytest.mark.parametrize("wrong", ["n", "shape", "lengthscale"])
+def test_rows_and_columns_must_be_two_dimensions_of_the_curves(results, wrong):
+    said = f"rows is {wrong} and columns is lengthscale; they must be two different ones of target"
+    with pytest.raises(ValueError, match=said):
+        curves(results, rows=wrong, columns="lengthscale")
+
+
+def test_a_quantity_without_curves_is_refused(results):
+    with pytest.raises(ValueError, match="status has one value for all n"):
+        curves(results, "status")
 
 
 def test_failed_seeds_are_said(results):
@@ -93,7 +102,7 @@ def test_failed_seeds_are_said(results):
 # --- Heat maps
 
 
-def test_a_panel_for_each_algorithm_over_targets_and_lengthscales(results):
+def test_each_algorithm_has_a_panel_over_targets_and_lengthscales(results):
     results["status"].loc[{"target": "two", "lengthscale": 1.0, "algorithm": "sbq"}] = FAILED
     figure = heatmap(results, "error", n=50)
     assert titles(figure) == ["i.i.d.", "SBQ"]
@@ -119,7 +128,7 @@ def test_one_target_gives_one_panel_of_algorithms(results):
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["i.i.d.", "SBQ"]
 
 
-def test_what_is_no_rate_is_hatched_and_told_in_words():
+def test_a_slope_that_is_not_a_rate_is_hatched_and_has_a_word():
     noise = np.exp(0.01 * np.random.default_rng(0).standard_normal((10, 100)))
     own = {"iid": noise / np.sqrt(N), "sbq": noise * np.exp(-np.sqrt(N))}
     found = fits.fit_rates(sweep(own, lengthscales=(0.5, 1.0), windows=((5, 100), (5, 300))))
@@ -128,11 +137,11 @@ def test_what_is_no_rate_is_hatched_and_told_in_words():
     assert texts(axes)[:2] == ["0.50", "0.50"] and texts(axes)[2].endswith("exp")
     hatched = [patch.get_xy() for patch in axes.patches if patch.get_gid() == "hatched"]
     assert hatched == [(-0.5, 0.5), (0.5, 0.5)]
-    assert "no power law" in figure.get_supxlabel()
+    assert "not a power law" in figure.get_supxlabel().replace("\n", " ")
     assert figure.axes[-1].get_ylabel() == "rate a of n^-a, n = 5 to 100"
 
 
-def test_nothing_but_words_where_nothing_is_known(results):
+def test_cells_without_a_number_have_words(results):
     results["status"][:] = FAILED
     figure = heatmap(results)
     assert {word for axes in figure.axes[:2] for word in texts(axes)} == {"failed"}
@@ -148,16 +157,27 @@ def test_many_lengthscales_leave_the_numbers_out(results):
     assert len(figure.axes[0].get_xticklabels()) <= 12
 
 
-def test_a_heat_map_says_what_it_needs(results):
-    for kind, options, said in (
-        ("error", {}, "needs n"),
-        ("points", {"n": 3}, "needs error"),
-        ("seconds", {"error": 0.1}, "needs seconds"),
-        ("exponent", {}, "there are rate, error, points, seconds"),
-        ("error", {"n": 3, "x": "seed"}, "cannot have the sides seed and target"),
-    ):
-        with pytest.raises(ValueError, match=said):
-            heatmap(results, kind, **options)
+@pytest.mark.parametrize(
+    "kind, options, said",
+    [
+        ("error", {}, 'kind "error" needs the argument n'),
+        ("points", {"n": 3}, 'kind "points" needs the argument error'),
+        ("seconds", {"error": 0.1}, 'kind "seconds" needs the argument seconds'),
+        ("exponent", {}, 'kind is "exponent"; it must be one of rate, error, points, seconds'),
+        ("error", {"n": 3, "x": "seed"}, "x is seed and y is target; they must be two different"),
+        ("error", {"n": 3, "y": "lengthscale"}, "x is lengthscale and y is lengthscale"),
+    ],
+)
+def test_a_heat_map_says_what_it_needs(results, kind, options, said):
+    with pytest.raises(ValueError, match=said):
+        heatmap(results, kind, **options)
+
+
+def test_a_heat_map_is_of_one_label_of_any_dimension_besides_the_sweeps(results):
+    two = results.assign(mmd=results["mmd"].expand_dims(integrand=["a", "b"]))
+    with pytest.raises(ValueError, match="select one label of any other dimension"):
+        heatmap(two, "error", n=3)
+    heatmap(two.sel(integrand="b"), "error", n=3).draw_without_rendering()
 
 
 def test_seconds_are_drawn_where_the_error_is_reached(results):

@@ -1,6 +1,7 @@
 import numpy as np
 import paper_sweep
 import pytest
+from drawn import legend, words
 
 from bqlib.analysis import cells, paper
 from bqlib.figures.bq_illustration import bq_illustration
@@ -18,13 +19,6 @@ def curves(tmp_path_factory):
 def drawn(axes, kind, gid):
     (found,) = [artist for artist in getattr(axes, kind) if artist.get_gid() == gid]
     return found
-
-
-def texts(figure):
-    words = [text.get_text() for axes in figure.axes for text in axes.texts]
-    for legend in figure.legends:
-        words += [legend.get_title().get_text(), *(t.get_text() for t in legend.get_texts())]
-    return "\n".join(words)
 
 
 def test_the_papers_cell_is_found_by_its_settings(curves):
@@ -45,7 +39,7 @@ def test_samples_are_the_first_of_each_and_sized_by_weight(curves):
     area = sbq.get_sizes()
     assert area[0] > area[-1] > 0 and len(herding.get_sizes()) == 1
     sizes = paper.matching_sizes(curves, paper.papers_cell(curves))
-    assert f"n = 8 in {(sizes == 8).sum()} of 5 seeds" in texts(figure)
+    assert f"n = 8 in {(sizes == 8).sum()} of 5 seeds" in words(figure)
     figure.draw_without_rendering()
 
 
@@ -67,7 +61,7 @@ def test_histograms_hold_every_weight_and_say_their_sums(curves):
         bars = np.array([patch.get_height() for patch in axes.patches if patch.get_gid() != "ours"])
         assert bars.sum() == 100
         assert weights.shape == (5, 100)
-        assert f"sum {weights.sum(axis=1).mean():.3f}" in texts(figure)
+        assert f"sum {weights.sum(axis=1).mean():.3f}" in words(figure)
     # The weights of the whole design are stored, so they can be compared where they are the same.
     whole = paper.bq_weights(curves, cell, "sbq", 120)
     np.testing.assert_allclose(
@@ -78,7 +72,7 @@ def test_histograms_hold_every_weight_and_say_their_sums(curves):
 
 def test_fewer_points_than_the_papers_are_drawn_without_its_bars(curves):
     figure = weight_histogram(curves.isel(n=slice(30)))
-    assert "published" not in texts(figure)
+    assert "published" not in words(figure)
     samples(curves.isel(n=slice(12))).draw_without_rendering()
 
 
@@ -104,6 +98,7 @@ def test_slopes_are_means_over_seeds(curves):
     own = np.exp(np.log(curves.mmd.sel(algorithm="sbq").squeeze().values).mean(axis=0))
     n = line.get_xdata()
     np.testing.assert_allclose(line.get_ydata(), n * own[n - 1])
+    assert legend(figure) == "Lines: mean of 5 seeds. Bands: 95 % interval of the mean."
     figure.draw_without_rendering()
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from synthetic_sweep import power_curves, sweep
 
-from bqlib import summary as module
+from bqlib.report import summary as module
+from bqlib.report.summary import as_text, summary
 from bqlib.schema import FAILED, MISSING, SWEEP_DIMS
-from bqlib.summary import as_text, summary
 
 
 @pytest.fixture
@@ -34,7 +34,8 @@ def curves(monkeypatch, tmp_path):
         data["rank_reached"].loc[sbq | {"seed": seed}] = rank
         data["reason"].loc[sbq | {"seed": seed}] = f"ends at n = {rank}"
         data["mmd"].loc[sbq | {"seed": seed}].values[0, 0, rank:] = np.nan
-    monkeypatch.setattr(module, "open_results", lambda path: data)
+    monkeypatch.setattr(module, "find_curves", lambda path: path)
+    monkeypatch.setattr(module, "open_curves", lambda store: data)
     return data
 
 

@@ -101,11 +101,11 @@ def test_netcdf_holds_the_dataset(curves, tmp_path, monkeypatch, block):
 
 
 def test_what_cannot_be_exported_says_why(curves, tmp_path, monkeypatch):
-    with pytest.raises(ValueError, match=r"must end in \.csv, \.parquet, \.nc"):
+    with pytest.raises(ValueError, match=r"must end in \.csv or \.parquet or \.nc"):
         bqlib.export(curves, tmp_path / "curves.xlsx")
-    with pytest.raises(ValueError, match="no dimension lengthscale: select with lists"):
+    with pytest.raises(ValueError, match="lacks the dimension lengthscale: select with lists"):
         bqlib.export(curves.sel(lengthscale=0.5), tmp_path / "curves.csv")
-    with pytest.raises(TypeError, match="is of type DataArray; give the dataset of"):
+    with pytest.raises(TypeError, match="cannot export a DataArray: give the dataset that"):
         bqlib.export(curves["mmd"], tmp_path / "curves.csv")
     monkeypatch.setattr(exports, "find_spec", lambda name: None)
     with pytest.raises(ImportError, match="need h5netcdf and h5py: pip install h5netcdf h5py"):
@@ -133,10 +133,10 @@ def test_the_command_line_exports(folder, tmp_path, capsys):
 
 def test_a_folder_is_never_replaced_by_a_file(curves, tmp_path):
     (tmp_path / "d.csv").mkdir()
-    with pytest.raises(IsADirectoryError, match="is a folder: name a file"):
+    with pytest.raises(IsADirectoryError, match="is a folder: give the name of a file"):
         exports.export(curves, tmp_path / "d.csv")
 
 
 def test_nothing_cannot_be_exported(curves, tmp_path):
-    with pytest.raises(ValueError, match="the dataset has no seed"):
+    with pytest.raises(ValueError, match="nothing to export: no seed is selected"):
         exports.export(curves.isel(seed=[]), tmp_path / "d.csv")

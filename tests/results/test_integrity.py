@@ -103,8 +103,8 @@ def test_what_was_done_to_a_piece_is_named(results):
     fifth.write_bytes(b"")
     assert found(results) == {
         names[0]: "is cut short or damaged: the end of the zip file is missing",
-        names[1]: f"holds what belongs to {names[2]}",
-        names[2]: f"holds what belongs to {names[1]}",
+        names[1]: f"has the content of {names[2]}",
+        names[2]: f"has the content of {names[1]}",
         names[3]: "is missing",
         names[4]: "is empty",
     }
@@ -133,7 +133,8 @@ def test_pieces_without_a_record_are_checked_by_what_they_say(results):
     said = found(results)
     assert set(said) == {str(path.relative_to(results)) for path in (first, second, third)}
     assert "schema version 0" in said[str(first.relative_to(results))]
-    assert "holds a piece of chen2010_mixture/eq/2/iid" in said[str(second.relative_to(results))]
+    wrong = said[str(second.relative_to(results))]
+    assert "holds a piece of the cell chen2010_mixture/eq/2/iid" in wrong
     assert fourth.exists()
 
 
@@ -193,8 +194,8 @@ def test_seeds_of_another_block_are_named_and_not_gathered(finished, results):
     first, second = files(results, "pieces/**/*.zip")[:2]
     first.write_bytes(second.read_bytes())
     path = str(first.relative_to(results))
-    assert found(results) == {path: "holds seeds-1-1 of its cell"}
-    with pytest.raises(store.SchemaError, match="holds seeds 1 to 1 of its cell"):
+    assert found(results) == {path: "holds the block seeds-1-1 of its cell"}
+    with pytest.raises(store.SchemaError, match="holds seeds 1 to 1, not 0 to 0"):
         store.gather(finished[0], results)
 
 

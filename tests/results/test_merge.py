@@ -58,20 +58,25 @@ def copies(first, second, tmp_path):
         target = tmp_path / folder.name / "curves.zarr"
         target.parent.mkdir()
         for path in (folder / "curves.zarr").rglob("*"):
-            place = target / path.relative_to(folder / "curves.zarr")
-            place.parent.mkdir(parents=True, exist_ok=True)
+            copy = target / path.relative_to(folder / "curves.zarr")
+            copy.parent.mkdir(parents=True, exist_ok=True)
             if path.is_file():
-                place.write_bytes(path.read_bytes())
+                copy.write_bytes(path.read_bytes())
         stores.append(target)
     return stores
 
 
-def change(store, name, values, **place):
-    """Write values over one variable at one place."""
+def change(store, name, values, **index):
+    """Write values over one variable of one trial."""
     array = zarr.open_group(store)[name]
-    where = [0, 0, place["lengthscale"], place["algorithm"], place["seed"]]
+    where = [0, 0, index["lengthscale"], index["algorithm"], index["seed"]]
     block = (*map(slice, where, [i + 1 for i in where]),)
     array[block] = np.broadcast_to(values, array[block].shape)
+
+
+def damage(store, name="mmd"):
+    for chunk in (store / name).glob("c.*"):
+        chunk.write_bytes(b"not to be read")
 
 
 def test_each_trial_is_what_its_experiment_has_and_others_are_missing(first, second):
@@ -81,19 +86,19 @@ def test_each_trial_is_what_its_experiment_has_and_others_are_missing(first, sec
     assert merged["algorithm"].values.tolist() == ["herding", "sbq", "omp"]
     assert merged["seed"].values.tolist() == [0, 1, 2]
     for labels in np.ndindex(3, 3, 3):
-        place = {
+        chosen = {
             dim: merged[dim].values[i]
             for dim, i in zip(("lengthscale", "algorithm", "seed"), labels, strict=True)
         }
-        sources = [d for d in (a, b) if all(x in d[dim].values for dim, x in place.items())]
-        ours = merged.sel(CELL | place)
+        sources = [d for d in (a, b) if all(x in d[dim].values for dim, x in chosen.items())]
+        ours = merged.sel(CELL | chosen)
         if not sources:
             assert ours["status"] == MISSING and ours["reason"].item() == ""
             assert all(ours[n].isnull().all() for n in ("mmd", "points", "error", "rank_reached"))
             continue
         assert ours["status"] == OK
         for name in sources[0].data_vars:
-            np.testing.assert_array_equal(ours[name], sources[0].sel(CELL | place)[name])
+            np.testing.assert_array_equal(ours[name], sources[0].sel(CELL | chosen)[name])
 
 
 def test_a_merged_dataset_has_the_form_of_one(first, second):
@@ -117,8 +122,8 @@ def test_a_merged_dataset_has_the_form_of_one(first, second):
 @pytest.mark.parametrize(
     "name, values, said",
     [
-        ("seed", [0, 0], "coordinate seed has a label more than once"),
-        ("n", list(range(12, 0, -1)), "coordinate n does not count from 1 on"),
+        ("seed", [0, 0], "coordinate seed has repeated labels"),
+        ("n", list(range(12, 0, -1)), "coordinate n is not 1, 2, 3, ..."),
         (None, None, "attribute config is missing"),
     ],
 )
@@ -128,7 +133,7 @@ def test_a_store_whose_labels_cannot_be_joined_is_refused(copies, name, values, 
         del dataset.attrs["config"]
     else:
         dataset = dataset.assign_coords({name: values})
-    with pytest.raises(SchemaError, match=f"^here departs from the schema: {said}$"):
+    with pytest.raises(SchemaError, match=f"^here does not match the schema: {said}$"):
         check_schema(dataset, "here")
 
 
@@ -149,23 +154,44 @@ def test_opening_experiments_without_common_trials_reads_no_values(copies):
     zarr.open_group(copies[1])["seed"][...] = [7, 8, 9]
     for store in copies:
         for name in ("mmd", "status", "points"):
-            for chunk in (store / name).glob("c.*"):
-                chunk.write_bytes(b"not to be read")
+            damage(store, name)
     merged = bqlib.open_results(copies)
     assert merged["seed"].values.tolist() == [0, 1, 7, 8, 9]
     with pytest.raises(Exception, match=r"(?i)checksum|crc"):
         merged["mmd"].load()
 
 
+def test_a_part_of_merged_curves_reads_only_the_experiments_that_have_it(copies):
+    zarr.open_group(copies[1])["seed"][...] = [7, 8, 9]
+    damage(copies[1])
+    merged = bqlib.open_results(copies)["mmd"]
+    own = bqlib.open_results(copies[0])["mmd"].sel(seed=[0], algorithm="sbq")
+    found = merged.sel(seed=[0], algorithm="sbq", lengthscale=own["lengthscale"])
+    np.testing.assert_array_equal(found, own)
+    with pytest.raises(Exception, match=r"(?i)checksum|crc"):
+        merged.sel(seed=7).load()
+
+
+def test_merged_values_are_kept_once_read_and_can_be_assigned(copies):
+    merged = bqlib.open_results(copies)
+    once = merged["mmd"].values.copy()
+    merged["status"][...] = FAILED
+    assert (merged["status"] == FAILED).all()
+    for store in copies:
+        damage(store)
+    np.testing.assert_array_equal(merged["mmd"].values, once)
+    assert (bqlib.open_results(copies[0])["status"] == OK).all()
+
+
 def test_of_common_trials_the_one_that_succeeded_is_taken(copies):
     first, second = copies
-    place = {"lengthscale": 0, "algorithm": 1, "seed": 0}
+    index = {"lengthscale": 0, "algorithm": 1, "seed": 0}
     expected = bqlib.open_results(second)["mmd"].sel(
         CELL | {"lengthscale": 0.5, "algorithm": "sbq"}
     )
     expected = expected.sel(seed=0).values
-    change(first, "mmd", np.nan, **place)
-    change(first, "status", FAILED, **place)
+    change(first, "mmd", np.nan, **index)
+    change(first, "status", FAILED, **index)
     for order in (copies, copies[::-1]):
         merged = bqlib.open_results(order).sel(CELL | {"lengthscale": 0.5, "algorithm": "sbq"})
         assert merged["status"].sel(seed=0) == OK
@@ -176,16 +202,16 @@ def test_rounding_is_no_conflict_and_other_values_are(copies):
     first, _ = copies
     own = bqlib.open_results(first)["mmd"].sel(CELL | {"lengthscale": 0.5, "algorithm": "sbq"})
     own = own.sel(seed=1).values
-    place = {"lengthscale": 0, "algorithm": 1, "seed": 1}
-    change(first, "mmd", own * (1 + 1e-9), **place)
+    index = {"lengthscale": 0, "algorithm": 1, "seed": 1}
+    change(first, "mmd", own * (1 + 1e-9), **index)
     bqlib.open_results(copies)
-    change(first, "mmd", own * (1 + 1e-4), **place)
-    change(first, "weight_sum", np.nan, **place)
+    change(first, "mmd", own * (1 + 1e-4), **index)
+    change(first, "weight_sum", np.nan, **index)
     with pytest.raises(MergeError) as caught:
         bqlib.open_results(copies)
     said = str(caught.value).splitlines()[1:]
     assert len(said) == 1
-    assert said[0].startswith("chen2010_mixture/eq/0.5/sbq, seeds 1: other mmd, weight_sum in ")
+    assert said[0].startswith("chen2010_mixture/eq/0.5/sbq, seeds 1: different mmd, weight_sum in ")
 
 
 def test_every_conflict_of_science_is_named(tmp_path):
@@ -222,9 +248,9 @@ def test_targets_differ_by_their_numbers_and_not_by_their_words(copies):
 def test_rates_of_merged_experiments_are_those_of_each(first, second):
     merged = bqlib.open_results([first, second]).bq.rates()
     alone = bqlib.open_results(first).bq.rates([(2, 12)])
-    place = {"lengthscale": [0.5, 1.0], "algorithm": ["herding"], "window": ["2-12"]}
+    chosen = {"lengthscale": [0.5, 1.0], "algorithm": ["herding"], "window": ["2-12"]}
     xr.testing.assert_equal(
-        merged["rate"].sel(place), alone["rate"].sel(place | {"window": ["2-12"]})
+        merged["rate"].sel(chosen), alone["rate"].sel(chosen | {"window": ["2-12"]})
     )
     assert (
         merged["reason"].sel(lengthscale=2, algorithm="herding") == "3 of 3 seeds missing"
@@ -288,6 +314,6 @@ def test_plugins_of_two_folders_are_one_where_their_files_are_equal(tmp_path):
     integrand, algorithm = said()
     assert f'integrand "w" is {one}/mine.py:waves in {one}, but {two}/mine.py:waves in' in integrand
     assert f'algorithm "mine" is {one}/mine.py:mine in {one}, but {two}/mine.py:mine' in algorithm
-    assert "these files differ, or one is not there to be compared" in integrand
+    assert "these files differ, or one no longer exists; restore" in integrand
     (two / "mine.py").unlink()
     assert said() == [integrand, algorithm]

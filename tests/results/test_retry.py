@@ -62,8 +62,8 @@ def test_retry_deletes_the_pieces_with_failures_alone(tmp_path, capsys):
     assert all_failed(results) == [(BAD, 3, "out of memory")]
     assert main(["retry", str(results)]) == 0
     said = capsys.readouterr().out.splitlines()
-    assert said[0] == f"{BAD}: seed 3 had failed: out of memory"
-    assert said[1] == "1 failed trial; 3 files deleted; the next run makes them anew"
+    assert said[0] == f"{BAD}: seed 3 failed: out of memory"
+    assert said[1] == "1 failed trial; 3 files deleted; the next run recreates what is missing"
     assert (results / "pieces" / GOOD).exists() and not (results / "pieces" / BAD).exists()
     assert not (results / "curves.zarr" / "zarr.json").exists()
     assert all_failed(results) == []

@@ -28,20 +28,6 @@ def test_trials_run_inside_a_job(tmp_path):
     assert said == "Dask: 1 workers"
 
 
-@pytest.fixture
-def stand_in(tmp_path, monkeypatch):
-    """Makes a shell script of a name that is found before all others."""
-    programs = tmp_path / "programs"
-    programs.mkdir()
-    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
-
-    def make(name, *lines):
-        (programs / name).write_text("\n".join(["#!/bin/sh", *lines]))
-        (programs / name).chmod(0o755)
-
-    return make
-
-
 SLURM = Site(system="slurm", workers=2, memory="1GiB", interface="lo", wait=0.02)
 
 

@@ -10,7 +10,7 @@ from distributed.core import Status
 
 from bqlib.running import jobs as module
 from bqlib.running.errors import ClusterError
-from bqlib.running.jobs import Jobs, cancel_jobs, job_script
+from bqlib.running.jobs import Jobs, job_script
 from bqlib.running.site import BATCH_SYSTEMS, Site
 
 
@@ -156,17 +156,3 @@ def test_what_is_being_submitted_at_the_end_of_a_run_is_known(tmp_path):
         assert set(submissions.workers) == {"1", "2"}
 
     asyncio.run(work())
-
-
-def test_jobs_of_a_killed_process_are_cancelled(tmp_path):
-    witness = tmp_path / "cancelled"
-    (tmp_path / ".jobs").write_text(f"touch {witness}-1\nno-such-command 2\ntouch {witness}-3\n")
-    (tmp_path / ".jobs").chmod(0o620)
-    cancel_jobs(tmp_path)
-    assert not list(tmp_path.glob("cancelled*"))  # others may have written it
-    (tmp_path / ".jobs").chmod(0o600)
-    cancel_jobs(tmp_path)
-    assert sorted(path.name for path in tmp_path.glob("cancelled*")) == [
-        "cancelled-1",
-        "cancelled-3",
-    ]

@@ -12,6 +12,7 @@ import pytest
 from project import QUICK, SHELF
 
 from bqlib.running import client, errors, session
+from bqlib.running.journal import note_job
 from bqlib.running.paths import SOCKET, Paths
 
 
@@ -100,16 +101,16 @@ def test_a_run_that_cannot_start_says_why(tmp_path):
         session.start(paths(tmp_path))
 
 
-def test_a_run_cancels_what_one_before_has_left_in_the_queue(tmp_path, monkeypatch):
+def test_a_run_cancels_what_one_before_has_left_in_the_queue(tmp_path, monkeypatch, stand_in):
+    stand_in("scancel", f"echo $1 >> {tmp_path}/cancelled")
     monkeypatch.setattr(os, "environ", dict(os.environ))
     (tmp_path / "results").mkdir()
-    journal = tmp_path / "results" / ".jobs"
-    journal.touch(0o600)
-    journal.write_text(f"touch {tmp_path}/cancelled\n")
+    note_job(tmp_path / "results", "slurm", "17")
     site = tmp_path / "site.yaml"
     site.write_text("system: job")
     assert session.stop(session.start(paths(tmp_path))) == ""
-    assert (tmp_path / "cancelled").exists() and not journal.exists()
+    assert (tmp_path / "cancelled").read_text() == "17\n"
+    assert not (tmp_path / "results" / ".jobs").exists()
 
 
 def test_an_interrupted_run_is_told_as_one(started):

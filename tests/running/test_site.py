@@ -62,7 +62,7 @@ def test_all_problems_of_a_site_file_are_told_with_their_lines(tmp_path):
             "site.yaml:4: queue: htcondor has",
         ),
         ("system: htcondor\nworkers: 1\nmemory: 1GiB\ndirectives: [a]", "of the form key = value"),
-        ("- system", "must hold a mapping"),
+        ("- system", "must be a mapping: write"),
     ],
 )
 def test_what_is_wrong_with_a_site_is_said(tmp_path, text, problem):

@@ -1,10 +1,17 @@
 import json
+import os
 import pickle
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from project import CONFIG, SHELF
 
+import bqlib
 from bqlib import (
     Candidates,
     Empirical,
@@ -22,7 +29,7 @@ from bqlib.schema import Variable
 from bqlib.streams import stream
 from bqlib.studies import Study, cost, kernel_choice, refinement, submodularity
 from bqlib.studies.alternatives import STUDY as ALTERNATIVES
-from bqlib.studies.plans import PLANS, one_pool
+from bqlib.studies.plans import one_pool
 from bqlib.studies.study import pack, unpack
 from bqlib.sweep import registry
 from bqlib.sweep.file import load
@@ -40,13 +47,7 @@ SIZES = {"alternatives": 56, "cost": 48, "kernel_choice": 50, "refinement": 50, 
 @pytest.fixture(scope="module")
 def results():
     """What each study gives for a small problem."""
-    studies = {
-        "alternatives": ALTERNATIVES,
-        "cost": cost.STUDY,
-        "kernel_choice": kernel_choice.STUDY,
-        "refinement": refinement.STUDY,
-        "submodularity": submodularity.STUDY,
-    }
+    studies = {name: registry.find("study", name) for name in registry.PLACES["study"]}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kernel_choice, "FUNCTIONS", 50)
         patch.setattr(cost, "RUNS", 1)
@@ -119,7 +120,8 @@ def test_plans_are_those_of_sweeps_on_the_same_pool(results):
 
 def test_costs_follow_from_what_is_stored(results):
     _, (found, _) = results["cost"]
-    assert list(found["plan"]) == [*PLANS, *cost.FRESH, *cost.SLOW]
+    assert list(found["plan"]) == [plan.name for plan in cost.STUDY.plans]
+    assert {*cost.FRESH, *cost.SLOW} < set(found["plan"])
     peak = dict(zip(found["plan"], found["peak_bytes"], strict=True))
     half, size = 24, POOL.size
     assert peak["sbq"] >= 8 * half * size > peak["herding"] - 8 * 10 * size
@@ -170,9 +172,9 @@ def test_a_kernel_without_length_scale_is_refused_by_name():
 def test_a_target_without_sobol_points_is_refused_by_name(study):
     data = Empirical([[0.0], [1.0]])
     for target in (data, Product([Uniform([0.0], [1.0]), data])):
-        with pytest.raises(TypeError, match=r"no map from the cube to Empirical; it has one to"):
-            study.check(target, KERNEL)
-    study.check(MIXTURE, KERNEL)
+        with pytest.raises(TypeError, match="cannot map the unit cube to Empirical; it works for"):
+            study.precondition(target, KERNEL)
+    study.precondition(MIXTURE, KERNEL)
 
 
 def small_problem(seed=0, size=9):
@@ -288,7 +290,7 @@ def test_a_study_runs_at_the_first_of_everything(sweep):
     "old, new, told",
     [
         ("[submodularity, al", "[submodularty, al", 'unknown study "submodularty"; did you mean'),
-        ("[submodularity, al", "[alternatives, al", '"alternatives" is in the list already'),
+        ("[submodularity, al", "[alternatives, al", '"alternatives" is already in the list'),
         ("studies: [submodularity, alternatives]", "studies: 3", "must be a list"),
     ],
 )
@@ -355,6 +357,70 @@ def test_results_survive_the_way_to_the_store(sweep, tmp_path, name):
     assert found.attrs["study"] == name and found.sizes["seed"] == 2
     for variable in study.variables:
         np.testing.assert_array_equal(found[variable], [result[variable] for result in results])
+
+
+DIGESTS = """
+import json
+from pathlib import Path
+from bqlib.sweep.file import load
+sweep = load("sweep.yaml", Path("targets"))
+print(json.dumps({name: sweep.study(name).digest for name in sweep.studies}))
+"""
+
+
+@pytest.fixture(scope="module")
+def digests(tmp_path_factory):
+    """Digests of all studies by a copy of bqlib: as it is, and after an edit of one file."""
+    folder = tmp_path_factory.mktemp("copy")
+    shutil.copytree(Path(bqlib.__file__).parent, folder / "bqlib")
+    shutil.copytree(SHELF, folder / "targets")
+    studies = f"studies: [{', '.join(registry.PLACES['study'])}]"
+    (folder / "sweep.yaml").write_text(re.sub("studies: .*", studies, SWEEP))
+
+    def found():
+        ran = subprocess.run(
+            [sys.executable, "-B", "-c", DIGESTS],
+            cwd=folder,
+            env=os.environ | {"PYTHONPATH": str(folder)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return json.loads(ran.stdout)
+
+    def after(path, old, new):
+        file = folder / "bqlib" / path
+        text = file.read_text()
+        assert old in text
+        file.write_text(text.replace(old, new, 1))
+        try:
+            return found()
+        finally:
+            file.write_text(text)
+
+    return found(), after
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new", "changed"),
+    [
+        # designs and weight rules that a sweep's registry names
+        ("designs/omp.py", "request = ", "request = _ = ", ["alternatives", "cost"]),
+        ("designs/frank_wolfe.py", "(matrix)", "(matrix, *[])", ["alternatives", "cost"]),
+        ("designs/joint.py", '"ftol": 0', '"ftol": 1', ["cost", "refinement"]),
+        # one that studies alone have, and parameters
+        ("studies/plans.py", "first = sbq(", "first = sbq(*[], ", ["alternatives", "cost"]),
+        ("studies/plans.py", "(5, 20, 50)", "(5, 20)", ["alternatives", "cost"]),
+        # code that finds designs, but is not a part of any
+        ("sweep/plugins.py", "is_place(name):", "is_place(name, *others):", []),
+    ],
+)
+def test_an_edit_of_a_plan_changes_the_digests_of_the_studies_that_run_it(
+    digests, path, old, new, changed
+):
+    before, edited = digests
+    after = edited(path, old, new)
+    assert [name for name in before if before[name] != after[name]] == changed
 
 
 def test_the_readme_names_every_study():

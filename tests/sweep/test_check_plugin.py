@@ -71,7 +71,10 @@ def wrong(base, name, function):
             wrong(Normal, "sample", lambda x, n, rng: x[:, :1]),
             "sample has shape (7, 1), not (7, 2)",
         ),
-        (wrong(Normal, "sample", lambda x, n, rng: x.astype("f4")), "sample holds float32, not fl"),
+        (
+            wrong(Normal, "sample", lambda x, n, rng: x.astype("f4")),
+            "sample has dtype float32, not",
+        ),
         (
             wrong(Normal, "sample", lambda x, n, rng: x[::-1].copy()),
             "4 draws are not the first 4 of",
@@ -82,11 +85,11 @@ def wrong(base, name, function):
         ),
         (
             wrong(Normal, "sample", lambda x, n, rng: x + np.random.default_rng().random()),
-            "two calls with equal streams differ",
+            "two calls with the same stream differ",
         ),
         (
             wrong(Normal, "sample", lambda x, n, rng: np.ones((n, 2))),
-            "two streams give the same",
+            "two different streams give the same",
         ),
         (wrong(Normal, "score", lambda score, x: 1.01 * score), "score is the derivative of log_"),
         (
@@ -110,15 +113,15 @@ def test_a_target_that_nothing_goes_with_is_told():
         dim = 2
 
     assert failures("target", Bare) == [
-        "it has an embedding: no kernel has one with Bare: register one, derive it from a target "
-        "of bqlib, or give it a score for the Stein kernel"
+        "it has an embedding: no kernel has one with Bare: register one, make Bare a subclass of a "
+        "target of bqlib, or give it a score for the Stein kernel"
     ]
 
     class Worse:
         dim = 2.0
 
     assert failures("target", Worse) == [
-        "dim is the dimension of its points: dim is 2.0; it must be a whole number"
+        "dim is the dimension of its points: dim is 2.0; it must be a whole number of at least 1"
     ]
 
 
@@ -127,8 +130,11 @@ def test_a_target_that_nothing_goes_with_is_told():
     [
         (wrong(Flat, "__call__", lambda gram, x, y: gram.T), "kernel(x, y) has shape (9, 12), not"),
         (wrong(Flat, "__call__", lambda gram, x, y: gram + x[:, :1]), "it is symmetric: "),
-        (wrong(Flat, "__call__", lambda gram, x, y: gram - 0.5), "21 points has the eigenvalues -"),
-        (wrong(Flat, "diagonal", lambda diagonal, x: 2 * diagonal), "2 and not 1 by the matrix"),
+        (
+            wrong(Flat, "__call__", lambda gram, x, y: gram - 0.5),
+            "21 points has eigenvalues from -",
+        ),
+        (wrong(Flat, "diagonal", lambda diagonal, x: 2 * diagonal), "2, but 1 by the matrix"),
         (
             wrong(Flat, "gradient", lambda slope, x, y: -slope),
             "gradient(x, y) is the derivative in",
@@ -215,7 +221,7 @@ def test_a_design_that_changes_its_pool_or_leaves_it_is_told():
         "it picks from the pool, and leaves it unchanged: it changes the pool"
     ]
     notes = [finding.text for finding in check_plugin("design", registry.find("design", "iid"), {})]
-    assert any("(20 points are from elsewhere)" in note for note in notes)
+    assert any("(20 points are not from the pool)" in note for note in notes)
 
 
 @pytest.mark.parametrize(
@@ -226,7 +232,7 @@ def test_a_design_that_changes_its_pool_or_leaves_it_is_told():
         (lambda matrix, rng: np.tril(matrix) / len(matrix), ["row n does not depend on"]),
         (lambda matrix, rng: matrix[:-1, :-1], ["it returns PrefixWeights: it has"]),
         (lambda matrix, rng: matrix + np.tril(np.full(matrix.shape, 1e-12)) * rng.random(),
-         ["equal points get equal weights, and global states stay: two calls differ"]),
+         ["two calls give the same weights, and global random states do not change: two calls"]),
     ],
 )  # fmt: skip
 def test_a_wrong_weight_rule_is_told(change, told):
@@ -281,13 +287,13 @@ def test_the_command_says_what_fails_and_exits_with_1(tmp_path, monkeypatch, cap
         (["mine.py:plas"], 1, 'has no "plas"; did you mean "plus"?'),
         (["mine.py:plus", "bye=2"], 2, 'bye: unknown key "bye"; did you mean "by"?'),
         (["mine.py:plus", "by"], 2, '"by" must be parameter=value'),
-        (["uniform"], 2, "uniform is several: target, weights"),
-        (["nothing"], 2, '"nothing" is unknown'),
+        (["uniform"], 2, '"uniform" is a target and a weight rule: write pack'),
+        (["nothing"], 2, '"nothing" is not registered: write file.py'),
         (["mine.py:plus", "by="], 2, "by: must be a number, not empty"),
         (["mine.py:plus", "by=["], 2, "by: column 2: a value is missing before the end"),
         (["mine.py:plus", "by=*x"], 2, "by: column 1: put text that starts with * in quotes"),
-        (["mine.py:plus", "by=\x07"], 2, "by: holds the control character '\\x07'"),
-        (["mine.py:plus", 'by="\\ud800"'], 2, "by: holds \\ud800, half of a letter"),
+        (["mine.py:plus", "by=\x07"], 2, "by: contains the control character '\\x07'"),
+        (["mine.py:plus", 'by="\\ud800"'], 2, "by: contains \\ud800, half of a character"),
     ]:
         assert main(["check-plugin", *arguments]) == code
         assert told in capsys.readouterr().err
@@ -308,12 +314,12 @@ EXIT = "SystemExit in mine.py:6: 0"
         (
             "class mine(ExponentiatedQuadratic):\n  def __init__(self):",
             "sys.exit(0)",
-            "it is made from its parameters: SystemExit in mine.py:7: 0",
+            "it can be built from its parameters: SystemExit in mine.py:7: 0",
         ),
         (
             "class mine(ExponentiatedQuadratic):\n  @property\n  def dim(self):",
             "sys.exit(0)",
-            "it can be checked to the end: SystemExit in mine.py:8: 0",
+            "all checks can run: SystemExit in mine.py:8: 0",
         ),
         (
             "class mine:\n  @property\n  def dim(self):",

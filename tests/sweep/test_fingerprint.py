@@ -132,6 +132,29 @@ def test_changes_that_do_not_matter_leave_it(digest, module, old, new):
     assert digest() == digest(module, old, new)
 
 
+def test_data_files_count_by_name_and_bytes(tmp_path):
+    def digest(**contents):
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        folder.mkdir()
+        for name, content in contents.items():
+            (folder / name).write_bytes(content)
+        return fingerprint(fingerprint, files=[folder / name for name in contents])
+
+    before = digest(page=b"<p>", style=b"\xff")
+    assert before == digest(style=b"\xff", page=b"<p>")
+    others = [
+        digest(),
+        digest(page=b"<p>"),
+        digest(page=b"<p> ", style=b"\xff"),
+        digest(page=b"\xff", style=b"<p>"),
+        digest(pages=b"<p>", style=b"\xff"),
+    ]
+    assert len({before, *others}) == 6
+    assert digest() == fingerprint(fingerprint)
+    with pytest.raises(FileNotFoundError):
+        fingerprint(fingerprint, files=[tmp_path / "gone.html"])
+
+
 def test_designs_do_not_share_a_fingerprint():
     designs = {
         name: fingerprint(registry.find("design", name)) for name in registry.PLACES["design"]

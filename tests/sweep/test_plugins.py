@@ -260,8 +260,8 @@ def test_all_that_is_wrong_with_plugins_is_told_at_once(written):
         "exponentiated_quadratic_ring",
         "4: targets[1].radius: radius is -2; it must be positive",
         f'5: targets[2].family: there is no file {folder}/rin.py; did you mean "ring.py"? '
-        "Every machine of a run must see it under this path",
-        '6: targets[3]: give it a name of its own: {name: ..., family: "ring.py:Ring"}',
+        "Every machine of a run must see the file under this path",
+        '6: targets[3]: give the target a name: {name: ..., family: "ring.py:Ring"}',
         "7: targets[4].name: missing: give the label that results carry",
         '7: targets[4].raduis: unknown key "raduis"; did you mean "radius"? Allowed: family, '
         "radius, name, about, source, licence",
@@ -269,14 +269,14 @@ def test_all_that_is_wrong_with_plugins_is_told_at_once(written):
         f"9: targets[6].family: {folder}/broken.py cannot be loaded: {folder}/broken.py:2: "
         "invalid syntax",
         f"10: targets[7].family: {folder}/lonely.py cannot be loaded: ModuleNotFoundError in "
-        "lonely.py:1: No module named 'ring'. A file can import what is installed; write several "
-        "files as a package",
+        "lonely.py:1: No module named 'ring'. A file can import installed packages, but no file "
+        "beside it: make a package",
         "11: targets[8]: KeyError in failing.py:5: 1",
         "12: targets[9].family: others.py:every is a function; a target must be a class",
         "14: kernels.a.family: there is no module no_such_package in this environment: install its "
-        "package, or name a file with its ending, as in ./no_such_package/kernels.py:name",
-        "15: kernels.b.family: ring.py:Ring is no subclass of bqlib.kernels.Kernel, as a kernel "
-        "must be",
+        "package, or write the path of a file with .py, such as ./no_such_package/kernels.py:name",
+        "15: kernels.b.family: ring.py:Ring is not a kernel: a kernel must be a subclass of "
+        "bqlib.kernels.Kernel",
         f'16: kernels.c.family: unknown kernel family "ring". Allowed: '
         f"{', '.join(registry.PLACES['kernel'])}, or file.py:name or package.module:name",
         "19: algorithms[0].design.step: must be a whole number without point or exponent, not 1.5",
@@ -289,12 +289,11 @@ def test_all_that_is_wrong_with_plugins_is_told_at_once(written):
         '20: algorithms[1].design.memory: unknown key "memory". Allowed: family, block',
         "20: algorithms[1].weights: must be the name of a weight rule or "
         "{family: ..., parameter: ...}, not 3",
-        '21: algorithms[2].design: "ring.py" is no place: write file.py:name or '
-        "package.module:name",
+        '21: algorithms[2].design: "ring.py" must be file.py:name or package.module:name',
         "21: algorithms[2].weights: others.py:Part is a class; a weight rule must be a "
         "function(embedding, points, ...)",
-        "22: algorithms[3].design: made.py:made was made in make.<locals>.made; write it as a def "
-        "or class of its own at the top level of its module, so that changes to its code are seen",
+        "22: algorithms[3].design: made.py:made is defined in make.<locals>.made; write it as a "
+        "def or class at the top level of its module, so that changes of its code are seen",
         "22: algorithms[3].weights: made.py:shadow is of type partial; a weight rule must be a "
         "function(embedding, points, ...)",
     ]
@@ -327,7 +326,7 @@ def test_parameters_are_of_the_types_of_the_signature(written):
         'array: must be a list of numbers, not the text "wide"',
         "count: must be a whole number without point or exponent, not 1.5",
         "flag: must be true or false, not 1",
-        'word: unknown word "three". Allowed: one, two',
+        'word: unknown value "three". Allowed: one, two',
     ]
 
 
@@ -455,7 +454,7 @@ def test_a_package_can_give_names(installed, written):
     assert named.targets["pair"]["family"] == "ringpackage:Ring"
     assert registry.find("target", "uniform").__module__ == "bqlib.targets"
     (folder / "shared.yaml").write_text(SWEEP.replace("others.py:shrunk", "shared"))
-    with pytest.raises(SweepError, match='"ringpackage:other or second:rule" is no place'):
+    with pytest.raises(SweepError, match='offer "shared": write ringpackage:other or second:rule'):
         load(folder / "shared.yaml")
 
 
@@ -469,5 +468,5 @@ def test_kinds_are_told_from_what_a_plugin_looks_like(written):
     kinds = {"Pair": "target", "Twice": "kernel", "every": "design", "shrunk": "weights"}
     for name, kind in {**kinds, "coordinates": "integrand"}.items():
         assert plugins.kind_of(f"{folder}/others.py:{name}") == kind
-    with pytest.raises(PluginError, match=r"a target\? others.py:part_mixture is a function"):
+    with pytest.raises(PluginError, match=r"not a target: others.py:part_mixture is a function"):
         plugins.kind_of(f"{folder}/others.py:part_mixture")

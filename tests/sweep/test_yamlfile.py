@@ -37,19 +37,25 @@ def test_aliases_are_followed(read):
 
 def test_a_key_that_stands_twice_is_told_and_the_first_one_counts(read):
     values, _, problems = read("a: {b: 1,\n    b: 2}\n")
-    assert values == {"a": {"b": 1}} and problems == [(2, "a.b: stands in line 1 already")]
+    assert values == {"a": {"b": 1}} and problems == [(2, "a.b: is already set in line 1")]
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("n: [1, 2\nseeds: 3\n", "2: column 6: the list or mapping opened in line 1 lacks a comma"),
-        ("n: {a: 1\nseeds: 3\n", "2: column 6: the list or mapping opened in line 1 lacks a comma"),
+        (
+            "n: [1, 2\nseeds: 3\n",
+            "2: column 6: a comma is missing, or the bracket of line 1",
+        ),
+        (
+            "n: {a: 1\nseeds: 3\n",
+            "2: column 6: a comma is missing, or the bracket of line 1",
+        ),
         ("n: 1\n\tseeds: 2\n", "2: column 1: a tab: indent with spaces"),
-        ("a:\n  b: 1\n c: 2\n", "3: column 2: not indented like the lines it follows, from line 1"),
-        ("a: b: c\n", '1: column 5: no ": " can stand here'),
-        ("n 40\nseeds: 3\n", '2: column 6: no ": " can stand here'),
-        ("a: 'x\nb: 1\n", "3: column 1: the quotation mark of line 1 has no partner"),
+        ("a:\n  b: 1\n c: 2\n", "3: column 2: not indented like the block that starts in line 1"),
+        ("a: b: c\n", '1: column 5: ": " is not allowed here: check'),
+        ("n 40\nseeds: 3\n", '2: column 6: ": " is not allowed here: check'),
+        ("a: 'x\nb: 1\n", "3: column 1: the quotation mark in line 1 is never closed"),
         ("a: |\n x\ny\n", '3: column 1: expected "key: value" here'),
         ("a: 1\n---\nb: 2\n", "2: column 1: a second document starts here"),
         ("a: @x\n", "1: column 4: put text that starts with @ in quotes"),
@@ -59,26 +65,26 @@ def test_a_key_that_stands_twice_is_told_and_the_first_one_counts(read):
             'a: "\\q"\n',
             "1: column 6: cannot be read as YAML: while scanning a double-quoted scalar",
         ),
-        ("a: 1\nb: \x07\n", "2: holds the control character '\\x07'"),
-        ("? [a]\n: b\n", "1: has a list or a mapping for a key; a key is a word"),
-        ("a:\n  ? [a]\n  : b\n", "2: a: has a list or a mapping for a key; a key is a word"),
-        ("a: !foo 1\n", "1: a: the tag !foo has no meaning here: leave it out"),
-        ("a: !!python/object:os.system x\n", "1: a: the tag !!python/object:os.system has no mean"),
-        ("a: !!int x\n", "1: a: x does not go with the tag !!int"),
-        ("a: &x [*x]\n", "1: a[0]: is an alias of something that holds it"),
-        ('a: 1\nb: ["\\ud800"]\n', "2: holds \\ud800, half of a letter: write the letter itself"),
-        ('a: 1\n"\\udfff": 2\n', "2: holds \\udfff, half of a letter: write the letter itself"),
-        ('a: "\\U00110000"\n', "1: holds an escape, as of \\U, that stands for no letter"),
-        ('a: "\\Uffffffff"\n', "1: holds an escape, as of \\U, that stands for no letter"),
+        ("a: 1\nb: \x07\n", "2: contains the control character '\\x07'"),
+        ("? [a]\n: b\n", "1: has a list or a mapping as a key: a key must be a word"),
+        ("a:\n  ? [a]\n  : b\n", "2: a: has a list or a mapping as a key: a key must be a word"),
+        ("a: !foo 1\n", "1: a: the tag !foo is not supported: remove it"),
+        ("a: !!python/object:os.system x\n", "1: a: the tag !!python/object:os.system is not supp"),
+        ("a: !!int x\n", "1: a: x does not match the tag !!int"),
+        ("a: &x [*x]\n", "1: a[0]: is an alias of something that contains it"),
+        ('a: 1\nb: ["\\ud800"]\n', "2: contains \\ud800, half of a character: write it whole"),
+        ('a: 1\n"\\udfff": 2\n', "2: contains \\udfff, half of a character: write it whole"),
+        ('a: "\\U00110000"\n', "1: contains an escape, \\U or the like, of no character"),
+        ('a: "\\Uffffffff"\n', "1: contains an escape, \\U or the like, of no character"),
         (
             "k0: &k0 [1]\n" + "".join(f"k{i}: &k{i} [*k{i - 1}]\n" for i in range(1, 1000)),
-            "1: holds lists in lists, too deep to read",
+            "1: has too many levels of lists or mappings",
         ),
-        ("[" * 500, "1: holds lists in lists, too deep to read"),
-        ("", "1: must hold a mapping, with each key as key: value"),
-        ("# nothing\n", "1: must hold a mapping, with each key as key: value"),
-        ("- a\n- b\n", "1: must hold a mapping, with each key as key: value"),
-        ("just words\n", "1: must hold a mapping, with each key as key: value"),
+        ("[" * 500, "1: has too many levels of lists or mappings"),
+        ("", "1: must be a mapping: write each key as key: value"),
+        ("# nothing\n", "1: must be a mapping: write each key as key: value"),
+        ("- a\n- b\n", "1: must be a mapping: write each key as key: value"),
+        ("just words\n", "1: must be a mapping: write each key as key: value"),
     ],
 )
 def test_what_is_no_yaml_is_told_in_plain_words(read, text, told):

@@ -1,8 +1,7 @@
 # What all rules share: the run, its sweep, and where results go.
 
-from bqlib.integrands import of_model
-from bqlib.published import is_the_papers
-from bqlib.results.layout import Layout, block_name, head, piece_name
+from bqlib.figures.choice import choose, is_of_the_paper
+from bqlib.results.layout import PIECE, Layout, block_name, head, piece_name
 from bqlib.running.hooks import prepare
 from bqlib.sweep.fingerprint import fingerprint
 from bqlib.sweep.spec import Cell
@@ -28,30 +27,5 @@ def code_of(*places):
     return lambda wildcards: fingerprint(*places)
 
 
-# The datasets that each figure is drawn from.
-FIGURES = {"mmd": ["curves"], "slopes": ["curves"]}
-if EXPERIMENT.rate_windows and (len(EXPERIMENT.lengthscales) > 1 or len(EXPERIMENT.targets) > 1):
-    FIGURES["rate_map"] = ["rates"]
-if any(algorithm.weights == "bq" for algorithm in EXPERIMENT.algorithms):
-    FIGURES["weight_sum"] = ["curves"]
-if of_model(EXPERIMENT.integrands, within=True):
-    FIGURES |= {"within_model": ["curves"], "error_bound": ["curves", "function_errors"]}
-if of_model(EXPERIMENT.integrands, within=False):
-    FIGURES["out_of_model"] = ["curves"]
-
-
-# Whether the sweep has the paper's settings, without which its claims cannot be judged. Some need
-# studies too, and say so.
-OF_THE_PAPER = {"sbq", "herding"} <= {
-    algorithm.name for algorithm in EXPERIMENT.algorithms
-} and any(
-    is_the_papers(cell.target, EXPERIMENT.kernels[cell.kernel], cell.lengthscale)
-    for cell in EXPERIMENT.cells()
-)
-if OF_THE_PAPER:
-    FIGURES |= {"bq_illustration": [], "samples": ["curves"], "weight_histogram": ["curves"]}
-for study in ("refinement", "kernel_choice", "submodularity"):
-    if study in EXPERIMENT.studies:
-        FIGURES[study] = [f"studies/{study}"]
-if {"alternatives", "cost", "refinement"} <= set(EXPERIMENT.studies):
-    FIGURES["accuracy_for_time"] = ["studies/alternatives", "studies/cost", "studies/refinement"]
+FIGURES = choose(EXPERIMENT)
+OF_THE_PAPER = is_of_the_paper(EXPERIMENT)  # only then are the paper's claims judged

@@ -5,17 +5,24 @@ rule figures:
     input:
         expand(
             head(AT.store("{dataset}")),
-            dataset=sorted({dataset for datasets in FIGURES.values() for dataset in datasets}),
+            dataset=sorted({dataset for figure in FIGURES for dataset in figure.datasets}),
         ),
     output:
-        expand(AT.figure("{figure}", "{suffix}"), figure=FIGURES, suffix=["svg", "png"]),
+        expand(
+            AT.figure("{name}", "{suffix}"),
+            name=[figure.name for figure in FIGURES],
+            suffix=["svg", "png"],
+        ),
     log:
         AT.log("figures"),
     benchmark:
         AT.benchmark("figures")
     threads: 2
     params:
-        figures=FIGURES,
-        code=code_of("bqlib.figures:save", *(f"bqlib.figures.{name}:{name}" for name in FIGURES)),
+        datasets={figure.name: list(figure.datasets) for figure in FIGURES},
+        code=code_of(
+            "bqlib.figures.style:save",
+            *(f"bqlib.figures.{figure.name}:{figure.name}" for figure in FIGURES),
+        ),
     script:
         "../scripts/figures.py"

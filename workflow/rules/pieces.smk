@@ -2,17 +2,17 @@
 # over the Dask cluster.
 
 
-CELL = "{target}/{kernel}/{lengthscale}/{algorithm}/seeds-{first}-{last}"
+BLOCK = "{target}/{kernel}/{lengthscale}/{algorithm}/" + block_name("{first}", "{last}")
 
 
 rule piece:
     output:
-        piece=AT.piece(f"{CELL}.zarr.zip"),
-        timing=AT.timing(f"{CELL}.zarr.zip"),
+        piece=AT.piece(BLOCK + PIECE),
+        timing=AT.timing(BLOCK + PIECE),
     log:
-        AT.log(f"pieces/{CELL}"),
+        AT.log(f"pieces/{BLOCK}"),
     benchmark:
-        AT.benchmark(f"pieces/{CELL}")
+        AT.benchmark(f"pieces/{BLOCK}")
     params:
         # Changes with the numbers and the code that this cell depends on, and reruns it then.
         digest=digest_of,

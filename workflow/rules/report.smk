@@ -14,8 +14,8 @@ rule report:
     benchmark:
         AT.benchmark("report")
     params:
-        figures=FIGURES,
-        code=code_of("bqlib.report:write_report"),
+        figures=[figure.name for figure in FIGURES],
+        code=code_of("bqlib.report.html:write_report"),
     script:
         "../scripts/report.py"
 

@@ -12,17 +12,16 @@ if __name__ == "__main__":
     from bqlib.running.client import logged
 
     at = Layout(Path(snakemake.output[0]).parent.parent)
+    datasets = snakemake.params.datasets
 
     def draw(name):
-        datasets = [open_dataset(at.store(made)) for made in snakemake.params.figures[name]]
-        figure = functions[name](*datasets)
+        figure = functions[name](*(open_dataset(at.store(store)) for store in datasets[name]))
         save(figure, [at.figure(name, suffix) for suffix in ("svg", "png")])
 
     with logged(snakemake.log[0]):
         # Loading the libraries takes longer than drawing: they are loaded once, before the fork.
         functions = {
-            name: getattr(import_module(f"bqlib.figures.{name}"), name)
-            for name in snakemake.params.figures
+            name: getattr(import_module(f"bqlib.figures.{name}"), name) for name in datasets
         }
         with ProcessPoolExecutor(snakemake.threads, mp_context=get_context("fork")) as pool:
-            list(pool.map(draw, snakemake.params.figures))
+            list(pool.map(draw, datasets))

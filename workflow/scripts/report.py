@@ -3,7 +3,7 @@
 if __name__ == "__main__":
     from pathlib import Path
 
-    from bqlib.report import write_report
+    from bqlib.report.html import write_report
     from bqlib.running.client import logged
 
     with logged(snakemake.log[0]):

@@ -1,15 +1,13 @@
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from project import QUICK
 
 from bqlib.cli.main import main
 from bqlib.results.layout import piece_name
 from bqlib.running import cost
 from bqlib.sweep.file import load
-
-QUICK = Path(__file__).parent.parent / "config" / "quick.yaml"
 
 
 @pytest.fixture
@@ -37,7 +35,7 @@ def finish(results, cell, block, seconds, failed):
         path.write_text(text)
 
 
-def test_trials_are_counted_and_finished_ones_tell_the_time(tmp_path, cheap):
+def test_trials_are_counted_and_finished_ones_give_the_time(tmp_path, cheap):
     experiment = load(QUICK)
     first, other = (cell for cell in experiment.cells() if cell.algorithm == "sbq")
     finish(tmp_path, first, (0, 0), {"0": 3.0}, {})
@@ -69,7 +67,7 @@ def test_a_finished_sweep_costs_nothing(tmp_path, cheap):
     assert not cheap and all(row.missing == 0 and row.cost is None for row in rows)
     assert (
         cost.as_text(rows, workers=4).splitlines()[-1]
-        == "16 trials done, 0 of them failed; 0 missing"
+        == "16 trials done (0 of them failed), 0 missing"
     )
 
 
@@ -96,9 +94,9 @@ def test_the_command_says_what_is_left(tmp_path, monkeypatch, capsys):
     assert main(["plan", str(QUICK), "--workers", "2"]) == 0
     said = capsys.readouterr().out.splitlines()
     assert said[0].split()[:3] == ["target", "kernel", "algorithm"] and len(said) == 8
-    assert said[5] == "0 trials done, 0 of them failed; 16 missing"
-    assert "of one core" in said[6] and "2 workers" in said[6]
-    assert said[7].startswith("studies, not counted here: cost, ")
+    assert said[5] == "0 trials done (0 of them failed), 16 missing"
+    assert "on one core" in said[6] and "on 2 workers" in said[6]
+    assert said[7].startswith("studies, not included: cost, ")
 
 
 def test_times_are_those_of_the_workers(cheap, tmp_path):
@@ -106,7 +104,10 @@ def test_times_are_those_of_the_workers(cheap, tmp_path):
     rows = [replace(row, cost=replace(row.cost, seconds=5400.0)) for row in rows]
     said = cost.as_text(rows, workers=4).splitlines()
     assert said[1].split()[-4:-1] == ["~5.4e+03", "6", "h"]
-    assert said[-1].startswith("about 24 h of one core") and ": 6 h on 4 workers" in said[-1]
+    total = "missing trials: about 24 h on one core like those of this machine"
+    assert said[-1].startswith(f"{total}, 6 h on 4 workers; ")
+    assert said[-1].endswith(" GB for each worker")
+    assert cost.as_text(rows, workers=1).splitlines()[-1].startswith(f"{total}; ")
 
 
 @pytest.mark.parametrize("workers", ["0", "-3", "two", "1.5"])
@@ -114,9 +115,10 @@ def test_a_plan_is_for_one_worker_or_more(workers, capsys):
     with pytest.raises(SystemExit) as ended:
         main(["plan", str(QUICK), "--workers", workers])
     assert ended.value.code == 2
-    assert f"{workers} is no number of workers: give 1 or more" in capsys.readouterr().err
+    told = f"number of workers must be an integer of at least 1, not {workers}"
+    assert told in capsys.readouterr().err
 
 
-def test_the_command_tells_what_is_wrong_with_a_sweep(tmp_path, capsys):
+def test_the_command_says_what_is_wrong_with_a_sweep(tmp_path, capsys):
     assert main(["plan", str(tmp_path / "none.yaml")]) == 2
     assert "no such file" in capsys.readouterr().err

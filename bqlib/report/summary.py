@@ -1,18 +1,17 @@
-"""What a folder of results holds, as plain data: for the report, and for ``bqlib show``."""
+"""What a folder of results holds, as plain data: for the report and for ``bqlib show``."""
 
 import csv
 import json
 import re
 from collections import defaultdict
 from itertools import product
-from pathlib import Path
 from statistics import median
 
 import numpy as np
 
-from bqlib.access.opening import open_results
 from bqlib.analysis.fits import rate_rows
-from bqlib.results.store import open_dataset
+from bqlib.results.layout import Layout, cell_of, head
+from bqlib.results.store import find_curves, open_curves, open_dataset
 from bqlib.results.text import aligned, ranges
 from bqlib.results.timings import read_timing
 from bqlib.results.used import timings_used
@@ -33,13 +32,14 @@ def summary(results):
         As JSON may hold it:
 
         - title, results, versions, config;
-        - labels: of each dimension of the sweep;
+        - labels: those of each dimension of the sweep;
         - n, seeds, candidates;
-        - trials: how many there are, are ok, failed, are missing and ended before n;
+        - trials: the number of all trials, and of those that are ok, failed, missing or ended
+          before n;
         - failed, ended: rows, one for each cell and reason;
         - mmd: rows, medians over the seeds at some numbers of points;
-        - rates: rows, where they are fitted;
-        - verdicts: how many claims have each, where they are judged;
+        - rates: rows; none if no rates are fitted;
+        - verdicts: the number of claims with each verdict; none if no claims are judged;
         - seconds, jobs: rows, of trials and of Snakemake's jobs.
 
     Raises
@@ -47,8 +47,8 @@ def summary(results):
     FileNotFoundError, SchemaError
         As :func:`bqlib.open_results` does.
     """
-    results = Path(results)
-    curves = open_results(results)
+    at = Layout(results)
+    curves = open_curves(find_curves(at.folder))
     config = json.loads(curves.attrs["config"])
     status, reason = curves["status"].values, curves["reason"].values
     cells = list(product(*(curves[name].values.tolist() for name in SWEEP_DIMS)))
@@ -60,11 +60,10 @@ def summary(results):
     status, reason = (values.reshape(len(cells), -1) for values in (status, reason))
     rank = curves["rank_reached"].values.reshape(len(cells), -1)
     ended = (status == OK) & (rank < curves.sizes["n"])
-    rates, claims = results / "rates.zarr", results / "claims.json"
-    judged = json.loads(claims.read_text(encoding="utf-8")) if claims.exists() else {}
+    judged = json.loads(at.claims.read_text(encoding="utf-8")) if at.claims.exists() else {}
     return {
         "title": curves.attrs["title"],
-        "results": str(results),
+        "results": str(at.folder),
         "labels": {name: curves[name].values.tolist() for name in SWEEP_DIMS},
         "n": curves.sizes["n"],
         "seeds": curves.sizes["seed"],
@@ -79,10 +78,10 @@ def summary(results):
         "failed": _reasons(labels, status == FAILED, reason),
         "ended": _reasons(labels, ended, reason),
         "mmd": _medians(curves, labels, status == OK),
-        "rates": rate_rows(open_dataset(rates)) if (rates / "zarr.json").exists() else [],
+        "rates": rate_rows(open_dataset(at.rates)) if head(at.rates).exists() else [],
         "verdicts": judged.get("verdicts", {}),
-        "seconds": _seconds(results),
-        "jobs": _jobs(results / "benchmarks"),
+        "seconds": _seconds(at.folder),
+        "jobs": _jobs(at.benchmarks),
         "versions": versions(curves.attrs),
         "config": config,
     }
@@ -121,7 +120,7 @@ def _span(reasons):
 def _medians(curves, labels, ran):
     """Rows of the median MMD over the seeds that ran, at powers of ten and at the largest n.
 
-    There is none where a curve ends before: that of the longer curves alone would flatter.
+    There is none if any curve ends before: the median of the longer curves would be too small.
     """
     largest = curves.sizes["n"]
     sizes = sorted({10**power for power in range(9) if 10**power < largest} | {largest})
@@ -140,8 +139,7 @@ def _seconds(results):
     """Rows of the seconds of trials, by their cell."""
     groups = defaultdict(list)
     for piece in timings_used(results):
-        *cell, _ = Path(piece).parts
-        groups[*cell,] += read_timing(results, piece)[0].values()
+        groups[cell_of(piece)] += read_timing(results, piece)[0].values()
     told = [len({cell[i] for cell in groups}) > 1 for i in range(len(SWEEP_DIMS))]
     rows = []
     for cell, seconds in groups.items():
@@ -184,7 +182,7 @@ def _jobs(folder):
 
 
 def _number(text):
-    """A number of a benchmark file; 0 where the job was too short for one."""
+    """A number of a benchmark file; 0 if the job was too short to be measured."""
     try:
         return float(text)
     except ValueError:
@@ -212,8 +210,8 @@ def as_text(about):
     tables = (
         ("failed", "Failed trials"),
         ("ended", "Curves that end early"),
-        ("mmd", "MMD, median over the seeds"),
-        ("rates", "Rates of the MMD: a of n^-a, b of log MMD = A - c n^b, with intervals of 95 %"),
+        ("mmd", "Median MMD over the seeds"),
+        ("rates", "Convergence rates: a in n^-a and b in log MMD = A - c n^b, with 95 % intervals"),
     )
     for key, heading in tables:
         if about[key]:

@@ -1,6 +1,7 @@
-"""The command line: its help, its answers, its exit codes, and what docs/cli.md says of it."""
+"""The command line: its help, its answers, its exit codes, and what docs/cli.md says about it."""
 
 import argparse
+import inspect
 import json
 import os
 import re
@@ -9,20 +10,23 @@ import subprocess
 import sys
 from pathlib import Path
 
+import h5netcdf
+import numpy as np
 import pytest
+from project import PROJECT
 
 from bqlib import claims
-from bqlib.cli.command import COMMANDS
-from bqlib.cli.main import main, parser
+from bqlib.cli.command import CLOSED_PIPE, INTERRUPTED, NO_ANSWER, PROBLEM
+from bqlib.cli.main import COMMANDS, EXIT_CODES, main, parser
 from bqlib.results import pieces, store
 from bqlib.results.integrity import write_manifest
-from bqlib.results.layout import piece_name, timing_name
+from bqlib.results.layout import MANIFEST, PROVENANCE, piece_name, timing_name
 from bqlib.sweep import registry
 from bqlib.sweep.file import load
 
-ROOT = Path(__file__).parent.parent
-QUICK, SHELF = str(ROOT / "config" / "quick.yaml"), str(ROOT / "config" / "targets")
-PAGE = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+QUICK, SHELF = str(PROJECT / "config" / "quick.yaml"), str(PROJECT / "config" / "targets")
+PAGE = (PROJECT / "docs" / "cli.md").read_text(encoding="utf-8")
+NAMES = [command.name for command in COMMANDS]
 
 
 def parsers():
@@ -30,32 +34,49 @@ def parsers():
     return commands.choices
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_page_says_what_the_help_says(name):
     parser = parsers()[name]
     section = re.search(rf"^## {name}$(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)[1]
     options = {option for action in parser._actions for option in action.option_strings}
-    told = set(re.findall(r"`(--[a-z-]+)`", section)) - {"--check", "--quiet"}
-    assert told <= options
-    assert options - {"-h", "--help"} <= told
+    named = set(re.findall(r"`(--[a-z-]+)`", section)) - {"--check", "--quiet"}
+    assert named <= options
+    assert options - {"-h", "--help"} <= named
     examples = parser.epilog.partition("examples:\n")[2].splitlines()
     assert examples
     for example in examples:
         assert example.strip() in section, example
 
 
-def test_the_page_has_every_command_and_no_other():
-    assert set(re.findall(r"^## (.*)$", PAGE, re.MULTILINE)) == set(COMMANDS)
-    assert set(re.findall(r"\[`bqlib ([a-z-]+)`\]\(#", PAGE)) == set(COMMANDS)
+def test_the_page_has_the_commands_in_the_order_of_the_help():
+    rows = re.findall(r"^\| \[`bqlib ([a-z-]+)`\]\(#\1\) \| (.*) \|$", PAGE, re.MULTILINE)
+    assert rows == [(command.name, command.summary) for command in COMMANDS]
+    assert re.findall(r"^## (.*)$", PAGE, re.MULTILINE) == NAMES
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_help_fits_a_terminal(name, capsys, monkeypatch):
+def test_the_page_has_the_exit_codes_of_the_help():
+    on_page = re.findall(r"^\| (\d+) \| (.*) \|$", PAGE, re.MULTILINE)
+    in_help = re.findall(r"^  (\d+) +(.*(?:\n {7}.*)*)", EXIT_CODES, re.MULTILINE)
+    assert on_page == [(code, " ".join(meaning.split())) for code, meaning in in_help]
+    assert [int(code) for code, _ in in_help] == [0, PROBLEM, NO_ANSWER, INTERRUPTED, CLOSED_PIPE]
+
+
+@pytest.mark.parametrize("words", [[], *([name] for name in NAMES)])
+def test_help_fits_a_terminal(words, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     with pytest.raises(SystemExit) as ended:
-        main([name, "--help"])
+        main([*words, "--help"])
     assert ended.value.code == 0
-    assert max(map(len, capsys.readouterr().out.splitlines())) <= 100
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
+
+
+def test_help_does_not_wait_for_slow_libraries():
+    slow = {"asyncio", "dask", "numpy", "pandas", "pydantic", "scipy", "xarray", "yaml", "zarr"}
+    code = f"import sys, bqlib.__main__; print(*sorted({slow} & sys.modules.keys()))"
+    found = subprocess.run(
+        [sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True
+    )
+    assert (found.stdout, found.stderr) == ("\n", "")
 
 
 def test_version_and_wrong_use(capsys):
@@ -69,7 +90,7 @@ def test_version_and_wrong_use(capsys):
 
 
 @pytest.mark.parametrize("command", ["validate", "plan", "show", "check", "retry", "claims"])
-def test_what_is_not_there_is_said_in_one_line(command, capsys):
+def test_a_path_that_does_not_exist_is_reported_in_one_line(command, capsys):
     assert main([command, "nope.yaml"]) == 2
     said = capsys.readouterr()
     assert said.out == "" and said.err.startswith("bqlib: ") and "nope.yaml" in said.err
@@ -99,7 +120,7 @@ def test_sweeps_that_are_there_are_named(tmp_path, monkeypatch, capsys):
             "bqlib: nope.yaml: no such file; sweeps here: config/mine.yaml, own.yaml\n"
         )
     assert main(["validate", "config"]) == 2
-    assert "config: a folder, and no sweep file; " in capsys.readouterr().err
+    assert "config: a folder, not a sweep file; sweeps here: " in capsys.readouterr().err
 
 
 def test_sweeps_are_validated(tmp_path, capsys):
@@ -144,6 +165,21 @@ def test_every_algorithm_is_listed_with_its_cost(capsys):
     assert len(capsys.readouterr().out.splitlines()) == len(rows) + 1
 
 
+@pytest.mark.parametrize("kind", registry.COSTS)
+def test_docstrings_say_the_listed_costs(kind):
+    assert registry.COSTS[kind].keys() == registry.PLACES[kind].keys()
+    for name, cost in registry.COSTS[kind].items():
+        about = " ".join(inspect.getdoc(registry.find(kind, name)).split())
+        first = re.search(r"O\([^()]*\) time( a step)?", about)[0]  # more follow, of other options
+        assert first.replace(" time", "") == cost, name
+
+
+def test_docstrings_say_how_the_listed_designs_pick_points():
+    assert registry.POINTS.keys() == registry.PLACES["design"].keys()
+    for name, line in registry.POINTS.items():
+        assert inspect.getdoc(registry.find("design", name)).splitlines()[0] == line
+
+
 SWEEP = """\
 name: small
 targets: [chen2010_mixture]
@@ -160,8 +196,14 @@ seeds: 1
 def finished(tmp_path_factory):
     """A folder with a sweep and its results, as a run leaves them."""
     folder = tmp_path_factory.mktemp("cli")
-    (folder / "sweep.yaml").write_text(SWEEP)
-    experiment, results = load(folder / "sweep.yaml", SHELF), folder / "small"
+    finish(folder, "small", SWEEP)
+    return folder
+
+
+def finish(folder, name, sweep):
+    """Write a sweep of one trial to ``sweep.yaml``, and its results to a folder."""
+    (folder / "sweep.yaml").write_text(sweep)
+    experiment, results = load(folder / "sweep.yaml", SHELF), folder / name
     (cell,), (block,) = experiment.cells(), experiment.blocks()
     spec, name = experiment.spec(cell), piece_name(cell, block)
     piece, timing = results / "pieces" / name, results / "timings" / timing_name(name)
@@ -172,7 +214,6 @@ def finished(tmp_path_factory):
     store.gather(experiment, results)
     (results / "claims.json").write_text(claims.as_json([], [], []))
     write_manifest(results)
-    return folder
 
 
 @pytest.fixture
@@ -203,7 +244,9 @@ RETRY = ["retry", "--shelf", SHELF, "--sweep", "sweep.yaml", "small"]
         (RETRY, "curves.zarr/zarr.json", b'"config": "{', b'"config": "'),
     ],
 )
-def test_damaged_results_are_told_in_a_line_with_what_to_do(results, capsys, words, path, old, new):
+def test_damaged_results_are_reported_in_a_line_with_what_to_do(
+    results, capsys, words, path, old, new
+):
     assert main(words) == 0
     capsys.readouterr()
     content = (results / path).read_bytes()
@@ -212,16 +255,35 @@ def test_damaged_results_are_told_in_a_line_with_what_to_do(results, capsys, wor
     assert main(words) == 2
     said = capsys.readouterr()
     assert said.out == "" and said.err.startswith("bqlib: small") and said.err.count("\n") == 1
-    assert "cannot be read (" in said.err and said.err.endswith("damaged: bqlib check small\n")
+    assert "cannot be read (" in said.err and said.err.endswith("damaged, run: bqlib check small\n")
     assert main(["check", "small"]) == 1
 
 
 def test_an_export_to_another_kind_of_file_is_no_damage(results, capsys):
     assert main(["export", "small", "small.xlsx"]) == 2
-    assert capsys.readouterr().err == "bqlib: small.xlsx: must end in .csv, .parquet, .nc\n"
+    assert capsys.readouterr().err == (
+        "bqlib: small.xlsx: the file must end in .csv, .parquet or .nc\n"
+    )
     Path("small.csv").mkdir()
     assert main(["export", "small", "small.csv"]) == 2
     assert "small.csv is a folder" in capsys.readouterr().err
+
+
+def test_an_export_says_how_much_it_wrote_and_what_is_missing(results, capsys):
+    finish(Path(), "other", SWEEP.replace("[0.5]", "[2]").replace("[iid]", "[sobol]"))
+    assert main(["export", "small", "one.csv"]) == 0
+    assert main(["export", "small", "one.nc"]) == 0
+    assert main(["export", "small", "other", "both.csv"]) == 0
+    assert main(["export", "small", "other", "both.nc"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "one.csv: 3 rows",
+        "one.nc: 3 values of the MMD",
+        "both.csv: 6 rows; 2 missing trials left out",
+        "both.nc: 12 values of the MMD; 2 missing trials as NaN",
+    ]
+    with h5netcdf.File("both.nc") as file:
+        mmd = file["mmd"][...]
+    assert mmd.size == 12 and np.isnan(mmd).sum() == 6
 
 
 @pytest.mark.parametrize(
@@ -238,15 +300,40 @@ def test_what_check_advises_works_and_says_how_much_it_deleted(results, capsys, 
     assert main(["check", named]) == 1
     said = capsys.readouterr().out
     assert f"\nsmall/{lost}" in f"\n{said}"
-    command = re.search("made anew: bqlib (.*), then run", said)[1]
+    command = re.search("to recompute them: bqlib (.*), then run", said)[1]
     there = len(list(results.rglob("[!.]*")))
     assert main(command.split()) == 0
     deleted = there - len(list(results.rglob("[!.]*")))
     last = capsys.readouterr().out.splitlines()[-1]
     files = "1 file" if deleted == 1 else f"{deleted} files"
-    assert last == f"0 failed trials; {files} deleted; the next run makes them anew"
+    assert last == f"0 failed trials; {files} deleted; the next run recreates what is missing"
     assert main(command.split()) == 0
     assert capsys.readouterr().out.endswith("0 failed trials; nothing to delete\n")
+
+
+@pytest.mark.parametrize("finished_run", [True, False])
+def test_faults_of_a_study_are_named_by_paths_that_exist(results, capsys, finished_run):
+    study = results / "studies" / "mine.zarr"
+    shutil.copytree(results / "curves.zarr", study)
+    if finished_run:
+        write_manifest(results)
+    else:
+        (results / MANIFEST).unlink()
+        (results / PROVENANCE).unlink()
+    (chunk,) = study.glob("mmd/c.*")
+    chunk.write_bytes(b"?")
+    assert main(["check", str(study)]) == 1
+    said = capsys.readouterr().out
+    assert said.startswith(f"{chunk}: ") and "bqlib retry --damaged small, " in said
+
+
+@pytest.mark.parametrize(("count", "said"), [(1, "1 piece is"), (2, "2 pieces are")])
+def test_pieces_that_the_sweep_no_longer_needs_are_counted(results, capsys, count, said):
+    (piece,) = results.glob("pieces/**/*.zip")
+    for last in range(1, count + 1):
+        shutil.copy(piece, piece.with_name(f"seeds-0-{last}.zarr.zip"))
+    main(["check", "small"])
+    assert f"\n{said} not in the curves, because the sweep has changed; " in capsys.readouterr().out
 
 
 def test_a_trial_beyond_all_memory_has_no_plan(tmp_path, capsys):
@@ -264,7 +351,7 @@ def test_bad_files_among_the_targets_are_named_below_the_good_ones(tmp_path, cap
     uniform = '{"family": "uniform", "lower": [0], "upper": [1], '
     bad = {
         "a": ("{", "is not JSON: line 1"),
-        "b": ("[]", "must hold one JSON object"),
+        "b": ("[]", "must be one JSON object"),
         "c": ('{"family": "unifrom"}', 'unknown target family "unifrom"'),
         "d": (uniform + '"uper": [1]}', 'unknown key "uper"'),
         "e": ('{"family": "uniform", "lower": [1], "upper": [0]}', ": "),
@@ -284,16 +371,53 @@ def test_bad_files_among_the_targets_are_named_below_the_good_ones(tmp_path, cap
             assert [row["name"] for row in json.loads(said.out)] == ["chen2010_mixture"]
 
 
-def test_a_folder_is_no_site_file(tmp_path, capsys):
+def test_a_folder_is_not_a_site_file(tmp_path, capsys):
     assert main(["jobscript", str(tmp_path)]) == 2
-    assert capsys.readouterr().err.startswith(f"bqlib: {tmp_path}: a folder; name a site file")
+    told = f"bqlib: {tmp_path}: a folder, not a site file; give a site file such as "
+    assert capsys.readouterr().err.startswith(told)
 
 
 def ran(words, **options):
     command = [sys.executable, "-m", "bqlib", *words]
     buffered = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
     options = {"stderr": subprocess.PIPE, "env": buffered} | options
-    return subprocess.run(command, cwd=ROOT, **options)
+    return subprocess.run(command, cwd=PROJECT, **options)
+
+
+OPTIMIZED = os.environ | {"PYTHONOPTIMIZE": "2"}  # Python then drops all docstrings
+EVERY_COMMAND = [
+    ["validate", "--shelf", SHELF, "sweep.yaml"],
+    ["plan", "--shelf", SHELF, "sweep.yaml"],
+    ["jobscript", str(PROJECT / "profiles" / "cluster" / "site.yaml")],
+    ["check-plugin", "uniform_weights.py:rule"],
+    ["targets", "--shelf", SHELF],
+    ["algorithms"],
+    ["show", "--shelf", SHELF, "sweep.yaml"],
+    ["show", "small"],
+    ["check", "small"],
+    ["export", "small", "small.csv"],
+    ["retry", "--damaged", "--shelf", SHELF, "--sweep", "sweep.yaml", "small"],
+    ["claims", "small"],
+]
+
+
+def test_every_command_works_without_docstrings(results):
+    Path("uniform_weights.py").write_text("from bqlib.weights import uniform as rule\n")
+    assert {words[0] for words in EVERY_COMMAND} == set(NAMES)
+    code = "import json, sys\nfrom bqlib.cli.main import main\n"
+    code += "print([main(words) for words in json.loads(sys.argv[1])], file=sys.stderr)"
+    command = [sys.executable, "-c", code, json.dumps(EVERY_COMMAND)]
+    found = subprocess.run(command, env=OPTIMIZED, capture_output=True, text=True)
+    assert found.stderr == f"{[0] * len(EVERY_COMMAND)}\n"
+
+
+@pytest.mark.parametrize("words", [["--help"], ["algorithms"], *([n, "--help"] for n in NAMES)])
+def test_help_is_the_same_without_docstrings(words):
+    with_docstrings, without = (
+        ran(words, stdout=subprocess.PIPE, env=env) for env in (os.environ, OPTIMIZED)
+    )
+    assert without.returncode == 0 and without.stderr == b""
+    assert without.stdout == with_docstrings.stdout
 
 
 @pytest.mark.parametrize(
@@ -316,10 +440,10 @@ def test_a_closed_pipe_of_errors_is_no_error():
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="as Linux has it")
 @pytest.mark.parametrize("words", [["algorithms"], ["--version"]])
-def test_a_full_disk_is_told(words):
+def test_a_full_disk_is_reported(words):
     with open("/dev/full", "w") as full:
         found = ran(words, stdout=full)
-    assert found.stderr == b"bqlib: the answer: No space left on device\n"
+    assert found.stderr == b"bqlib: the output: No space left on device\n"
     assert found.returncode == 2
 
 

@@ -1,0 +1,1 @@
+"""What people read of results: a page in HTML, and text for the terminal."""

@@ -1,0 +1,49 @@
+import hashlib
+import subprocess
+import sys
+
+import pytest
+from synthetic_sweep import power_curves, sweep
+
+from bqlib.figures import save, style
+from bqlib.figures.mmd import mmd
+
+
+def test_algorithms_differ_without_their_colours():
+    names = ["iid", "herding", "herding_bq", "sbq", *"abcdefgh"]
+    styles = style.line_styles(names)
+    assert list(styles) == names
+    looks = {(str(line["linestyle"]), line["marker"]) for line in styles.values()}
+    assert len(looks) == len(names)
+    assert styles["sbq"] == style.line_styles(["omp", "sbq"])["sbq"]
+
+
+SCRIPT = """
+import sys
+from synthetic_sweep import power_curves, sweep
+from bqlib.figures import save
+from bqlib.figures.mmd import mmd
+save(mmd(sweep({"sbq": power_curves(1.5, n=50)})), sys.argv[1])
+"""
+
+
+def test_files_are_the_same_bytes_in_every_process(tmp_path):
+    figure = mmd(sweep({"sbq": power_curves(1.5, n=50)}))
+    written = save(figure, tmp_path / "here" / "mmd")
+    assert [file.name for file in written] == ["mmd.svg", "mmd.png"]
+    subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(tmp_path / "there")],
+        check=True,
+        env={"PYTHONPATH": ":".join(sys.path), "PYTHONHASHSEED": "5", "SOURCE_DATE_EPOCH": "1"},
+    )
+    for file in written:
+        other = tmp_path / f"there{file.suffix}"
+        digests = [hashlib.sha256(f.read_bytes()).hexdigest() for f in (file, other)]
+        assert digests[0] == digests[1], file
+    assert b"<dc:date>" not in written[0].read_bytes()
+
+
+def test_a_file_of_another_format_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"mmd\.pdf: a name must end in \.svg or \.png"):
+        save(mmd(sweep({"sbq": power_curves(1.5, n=20)})), [tmp_path / "mmd.pdf"])
+    assert not list(tmp_path.iterdir())
