@@ -23,7 +23,7 @@ from bqlib import Candidates, ExponentiatedQuadratic, GaussianMixture, schema
 from bqlib.access import opening
 from bqlib.discrepancy import mmd2_of_prefixes
 from bqlib.rates import power_law
-from bqlib.studies.alternatives import alternatives
+from bqlib.studies.alternatives import STUDY as ALTERNATIVES
 
 ROOT = Path(__file__).parent.parent
 PAPER_RATES = {"iid": 0.5, "herding": 0.92, "sbq": 1.5}
@@ -127,7 +127,7 @@ def test_the_table_of_rules_has_the_mmds_of_the_study(paper):
     assert len(printed) == 11 and printed.pop("joint") == 0.00495  # of another study
     printed["block_sbq_5"] = printed.pop("block_sbq")
     printed["iid_bq"] = 0.038  # of the page on weights
-    found = [alternatives(*paper, Candidates(), 100, seed) for seed in range(5)]
+    found = [ALTERNATIVES.measure(*paper, Candidates(), 100, seed) for seed in range(5)]
     means = np.exp(np.mean([np.log(study["mmd"][:, -1]) for study in found], axis=0))
     means = dict(zip(found[0]["plan"].tolist(), means, strict=True))
     assert {name: means[name] for name in printed} == pytest.approx(printed, rel=0.01)

@@ -1,1 +1,11 @@
-"""What people read of results: a page in HTML, and text for the terminal."""
+"""The report of a sweep: one HTML file, and what it says as plain data."""
+
+from pathlib import Path
+
+STYLE = Path(__file__).with_name("report.css")
+TEMPLATES = Path(__file__).with_name("templates")
+
+
+def template_files():
+    """All files that the look of the report depends on."""
+    return [STYLE, *sorted(TEMPLATES.glob("*.html"))]

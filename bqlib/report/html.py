@@ -8,17 +8,15 @@ import json
 import math
 import re
 from dataclasses import dataclass
-from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from bqlib.figures.choice import FIGURES, Figure
+from bqlib.report import STYLE, TEMPLATES
 from bqlib.report.summary import summary
 from bqlib.results.files import write_atomically
 from bqlib.results.layout import Layout
 
-STYLE = Path(__file__).with_name("report.css")
-TEMPLATES = Path(__file__).with_name("templates")
 # A mark and a class of report.css for each verdict.
 MARKS = {
     "holds": ("✓", "holds"),
@@ -138,11 +136,6 @@ def write_report(results, figures):
     judged = json.loads(at.claims.read_text(encoding="utf-8")) if at.claims.exists() else {}
     drawn = [_picture(at, FIGURES[name]) for name in figures]
     write_atomically(at.report, report(summary(at.folder), drawn, judged).encode())
-
-
-def template_files():
-    """All files that the look of the page depends on."""
-    return [STYLE, *sorted(TEMPLATES.glob("*.html"))]
 
 
 def _picture(at, figure):

@@ -7,6 +7,7 @@ package can also give it a name, by an entry point in the group that :data:`KIND
 import inspect
 import os
 import re
+import stat
 import sys
 import sysconfig
 import traceback
@@ -234,7 +235,7 @@ def _from_file(path):
     if name in sys.modules:
         return sys.modules[name]
     try:
-        source = Path(path).read_bytes()
+        source = _own_source(path)
     except FileNotFoundError:
         near = [file.name for file in Path(path).parent.glob("*.py")]
         raise PluginError(
@@ -256,6 +257,30 @@ def _from_file(path):
             also = ". A file can import installed packages, but no file beside it: make a package"
         raise PluginError(f"{path} cannot be loaded: {reason_of(error)}{also}") from error
     return module
+
+
+def _own_source(path):
+    """Source of a file, unless every user of this machine could have written it.
+
+    Raises
+    ------
+    PluginError
+        If all may write the file, or may put another file in its folder under its name.
+    """
+    with open(path, "rb") as file:
+        found, folder = os.fstat(file.fileno()), os.stat(os.path.dirname(path))
+        others_file = found.st_uid not in (0, os.getuid())
+        # In a folder such as /tmp, others may write, but not rename or delete.
+        if folder.st_mode & stat.S_IWOTH and (others_file or not folder.st_mode & stat.S_ISVTX):
+            raise PluginError(
+                f"{path} is not loaded: every user of this machine may write into its folder. "
+                "Move it, or run chmod o-w on the folder"
+            )
+        if found.st_mode & stat.S_IWOTH:
+            raise PluginError(
+                f"{path} is not loaded: every user of this machine may write it: run chmod o-w"
+            )
+        return file.read()
 
 
 def _from_package(where):

@@ -9,9 +9,12 @@ from bqlib.sweep import plugins
 from bqlib.sweep.build import build_target
 from bqlib.sweep.families import family_of, field_types, storable
 from bqlib.sweep.plugins import FREE_TEXT
+from bqlib.sweep.textfile import read_text
 from bqlib.sweep.values import Label, checked_label
 from bqlib.sweep.words import Keys, SweepError, at_key, fail, problems_in, quoted, shown, unknown
 from bqlib.sweep.yamlfile import dotted
+
+MOST_BYTES = 2**24  # of a target file: 400,000 points in the plane, which take seconds to read
 
 
 @cache
@@ -114,13 +117,15 @@ def _built_target(content, folder):
 
 def _read_json(path):
     def unique(pairs):
-        for key, _ in pairs:
-            if sum(key == other for other, _ in pairs) > 1:
+        content = {}
+        for key, value in pairs:
+            if key in content:
                 raise ValueError(f'key "{key}" is given twice')
-        return dict(pairs)
+            content[key] = value
+        return content
 
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path, MOST_BYTES)
         content = json.loads(text, object_pairs_hook=unique)
         if "\\u" in text:  # may be half of a character, which cannot be written again
             json.dumps(content, ensure_ascii=False).encode()
@@ -128,7 +133,9 @@ def _read_json(path):
         raise SweepError(
             f"{path} is not JSON: line {error.lineno}, column {error.colno}: {error.msg}"
         ) from None
-    except (OSError, ValueError, RecursionError) as error:
+    except OSError as error:
+        raise SweepError(f"{path} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
         raise SweepError(f"{path} cannot be read: {error}") from None
     if not isinstance(content, dict):
         raise SweepError(f"{path} must be one JSON object, not {shown(content)}")

@@ -4,9 +4,12 @@ import re
 
 import yaml
 
+from bqlib.sweep.textfile import read_text
+
 _TAG = "tag:yaml.org,2002:"
 _TOO_DEEP = "has too many levels of lists or mappings"
 _SURROGATE = re.compile("[\ud800-\udfff]")
+MOST_BYTES = 2**20  # takes three seconds to read
 MOST_VALUES = 1_000_000  # a few aliases of aliases can stand for any number of values
 MOST_DEPTH = 100  # and for any depth
 
@@ -75,7 +78,7 @@ def read(path):
         At the first problem that makes the rest of the file unreadable.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_text(path, MOST_BYTES)
     except FileNotFoundError:
         raise UnreadableError(1, "there is no such file") from None
     except UnicodeDecodeError:

@@ -9,8 +9,9 @@ from written_claims import RECORDS
 from bqlib.claims import as_json
 from bqlib.claims.evidence import VERDICTS
 from bqlib.figures.choice import FIGURES, Figure
+from bqlib.report import STYLE, TEMPLATES
 from bqlib.report import html as module
-from bqlib.report.html import MARKS, STYLE, TEMPLATES, Picture, report, write_report
+from bqlib.report.html import MARKS, Picture, report, write_report
 
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg"/>'
 FIGURE = Picture(Figure("mmd", ("curves",), "MMD <against> n.", 5), "svg+xml", SVG, 648)

@@ -20,6 +20,7 @@ from bqlib.running.errors import RunError
 from bqlib.running.journal import cancel_jobs, note_job
 from bqlib.running.kept import Kept
 from bqlib.running.session import lock
+from bqlib.sweep.plugins import PluginError, load
 
 NOBODY = 65534
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can act as another user")
@@ -202,3 +203,30 @@ def test_a_run_writes_through_no_link_among_its_results(tmp_path):
     kept.write("digest", 0, ({"mmd": np.zeros(1)}, 1.0))
     assert victim.read_text() == "precious"
     assert stat.S_IMODE(kept.folder.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("kind", ["folder", "file", "sticky folder"])
+def test_a_plugin_that_every_user_may_write_is_not_loaded(tmp_path, kind):
+    folder, witness = tmp_path / "plugins", tmp_path / "ran"
+    folder.mkdir()
+    file = folder / f"{kind.replace(' ', '_')}.py"
+    file.write_text(f"open({str(witness)!r}, 'w').close()\n")
+    if kind == "file":
+        file.chmod(0o666)
+    else:
+        folder.chmod(0o777 if kind == "folder" else 0o1777)
+    if kind == "sticky folder":
+        if os.getuid() != 0:
+            pytest.skip("only root can act as another user")
+        os.chown(file, NOBODY, NOBODY)
+    with pytest.raises(PluginError, match="is not loaded: every user of this machine may write"):
+        load("design", f"{file}:pick")
+    assert not witness.exists()
+
+
+def test_a_plugin_of_ones_own_in_a_shared_folder_is_loaded(tmp_path):
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    folder.chmod(0o1777)
+    (folder / "own.py").write_text("def rule(embedding, points):\n    return None\n")
+    assert load("weights", f"{folder}/own.py:rule").__name__ == "rule"

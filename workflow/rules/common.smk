@@ -1,6 +1,7 @@
 # What all rules share: the run, its sweep, and where results go.
 
 from bqlib.figures.choice import choose, is_of_the_paper
+from bqlib.report import template_files
 from bqlib.results.layout import PIECE, Layout, block_name, head, piece_name
 from bqlib.running.hooks import prepare
 from bqlib.sweep.fingerprint import fingerprint
@@ -22,9 +23,9 @@ def digest_of(wildcards):
     return EXPERIMENT.spec(cell).digest
 
 
-def code_of(*places):
-    """A param that changes with the code of some functions: their job then runs again."""
-    return lambda wildcards: fingerprint(*places)
+def code_of(*places, files=()):
+    """A param that changes with the code of some functions, or files: their job then runs again."""
+    return lambda wildcards: fingerprint(*places, files=files)
 
 
 FIGURES = choose(EXPERIMENT)

@@ -15,7 +15,7 @@ rule report:
         AT.benchmark("report")
     params:
         figures=[figure.name for figure in FIGURES],
-        code=code_of("bqlib.report.html:write_report"),
+        code=code_of("bqlib.report.html:write_report", files=template_files()),
     script:
         "../scripts/report.py"
 
