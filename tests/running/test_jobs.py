@@ -49,7 +49,9 @@ def test_one_word_changes_the_batch_system(system, lines, tmp_path, monkeypatch)
     assert "--tls-key results/quick/.private/key.pem" in script
     assert "--no-dashboard --dashboard-address 127.0.0.1:0" in script
     shell = script.replace("''", "'").replace('""', '"')  # condor doubles quotation marks
-    assert f"cd '{folder}'" in shell and '--local-directory "$TMPDIR/some where"' in shell
+    assert f"cd '{folder}'" in shell
+    assert 'BQLIB_SCRATCH=$(mktemp -d "$TMPDIR/some where/bqlib-' in shell
+    assert '--local-directory "$BQLIB_SCRATCH"' in shell
     assert list(folder.iterdir()) == []
 
 
