@@ -228,7 +228,7 @@ def main():
         folder = Path(folder)
         if not arguments.own_slurm:
             return measure(folder, on_this_machine=False)
-        sys.path.insert(0, str(PROJECT / "tests" / "slurm"))
+        sys.path.insert(0, str(PROJECT / "tests" / "helpers"))
         from batch_system import Slurm
 
         os.environ["TMPDIR"] = "/tmp"

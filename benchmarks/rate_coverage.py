@@ -13,7 +13,7 @@ import numpy as np
 
 from bqlib import rates
 
-sys.path.append(str(Path(__file__).parent.parent / "tests"))
+sys.path.append(str(Path(__file__).parent.parent / "tests" / "helpers"))
 from synthetic_sweep import correlated_noise
 
 WINDOW = (20, 400)

@@ -17,8 +17,8 @@ import psutil
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from project import PROJECT
 
-PROJECT = Path(__file__).parent.parent
 REAL = sys._base_executable
 
 PYPROJECT = """\

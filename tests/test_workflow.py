@@ -9,14 +9,18 @@ import signal
 import subprocess
 import sys
 import time
+from hashlib import sha256
 
 import numpy as np
 import pytest
 from checkout import Checkout, jobs, processes_of
+from project import SHELF
+from written_results import write_pieces
 
 import bqlib
 from bqlib.results.integrity import check
 from bqlib.results.store import open_dataset
+from bqlib.sweep.file import load
 
 
 @pytest.fixture
@@ -124,7 +128,15 @@ def test_results_do_not_depend_on_workers(finished, checkout):
     assert checkout.pieces() == finished.pieces()
 
 
-TERMINATED_WHILE_IT_HOLDS_LOCKS = """
+TOLD_TO_END = """
+import os
+import signal
+
+from snakemake.scheduling.job_scheduler import JobScheduler
+
+from bqlib.designs.herding import herding
+
+# All processes that read the sweep do this; only Snakemake's own has a scheduler.
 finish = JobScheduler._finish_jobs
 
 
@@ -137,21 +149,26 @@ def finish_and_be_told_to_end(scheduler):
 JobScheduler._finish_jobs = finish_and_be_told_to_end
 
 
-def say("""
+def design(target, kernel, n, *, rng, candidates):
+    return herding(target, kernel, n, rng=rng, candidates=candidates)
+"""
 
 
 def test_a_run_that_is_told_to_end_at_any_moment_ends(checkout):
-    checkout.edit("workflow/rules/common.smk", "\ndef say(", TERMINATED_WHILE_IT_HOLDS_LOCKS)
+    # While its scheduler holds locks, which Snakemake's own answer to the signal asks for too.
+    (checkout.folder / "config" / "told_to_end.py").write_text(TOLD_TO_END)
+    plugin = "[iid, {name: told, design: told_to_end.py:design, weights: uniform}]"
+    checkout.edit("config/small.yaml", "[iid, herding]", plugin)
     ran = checkout.run("--until", "piece")
     assert ran.returncode == 1
     assert "[bqlib] stopped: " in ran.output, ran.output
     assert not processes_of(checkout.folder)
 
 
-def test_a_killed_run_leaves_nothing_behind_and_can_be_resumed(finished, checkout):
-    # Enough slow trials to be killed among; the first block is that of the finished sweep.
+def test_a_killed_run_leaves_nothing_behind_and_can_be_resumed(checkout, tmp_path):
+    # Enough slow trials to be killed among.
     checkout.edit("config/small.yaml", "seeds: 2", "seeds: 12")
-    checkout.edit("bqlib/trial.py", "target, kernel = spec.build()", SLOWLY)
+    checkout.set_faults({"*": ["sleep", 0.3]})
     process = checkout.start("--until", "piece")
     while len(checkout.pieces()) < 3:
         assert process.poll() is None, process.communicate()[0]
@@ -170,20 +187,18 @@ def test_a_killed_run_leaves_nothing_behind_and_can_be_resumed(finished, checkou
     assert jobs(resumed.output)["piece"] <= 24 - len(kept) + 8  # those that ran when it was killed
     same = [path for path, time_ns in kept.items() if path.stat().st_mtime_ns == time_ns]
     assert len(same) >= 24 - jobs(resumed.output)["piece"]
-    assert finished.pieces().items() <= checkout.pieces().items()
-
-
-SLOWLY = "time.sleep(0.3)\n    target, kernel = spec.build()"
+    checkout.set_faults({})
+    undisturbed = write_pieces(load(checkout.sweep, SHELF), tmp_path / "undisturbed")
+    assert checkout.pieces() == {name: sha256(data).hexdigest() for name, _, data in undisturbed}
 
 
 def test_a_failed_trial_is_data(checkout):
-    failing = "target, kernel = spec.build()\n    assert seed != 1, 'seed one is unlucky'"
-    checkout.edit("bqlib/trial.py", "target, kernel = spec.build()", failing)
+    checkout.set_faults({"* 1 *": ["raise", "seed one is unlucky"]})
     ran = checkout.run()
     assert ran.returncode == 3 and "4 of 4 trials done, 2 failed" in ran.output, ran.output
     curves = bqlib.open_results(checkout.results)
     assert curves.status.squeeze().values.tolist() == [[1, 2], [1, 2]]
-    assert str(curves.reason.values[0, 0, 0, 0, 1]) == "AssertionError: seed one is unlucky"
+    assert str(curves.reason.values[0, 0, 0, 0, 1]) == "RuntimeError: seed one is unlucky"
     assert np.isnan(curves.mmd.sel(seed=1)).all()
     report = (checkout.results / "report.html").read_text(encoding="utf-8")
     assert "2 of 4 trials failed" in report and "seed one is unlucky" in report

@@ -12,34 +12,20 @@ from batch_system import SITE, on_this_machine
 from checkout import Checkout, jobs, processes_of
 
 SECONDS = 120  # within which a run ends by itself after a fault
-# Trials slow enough to be hit. Each says where it runs, and when it is done.
-SLOWLY = """with open("trials", "a") as trials:
-        trials.write(f"start {os.getpid()} {spec.cell.algorithm} {seed}\\n")
-    time.sleep(1)
-    target, kernel = spec.build()"""
-NOTED = """with open("trials", "a") as trials:
-            trials.write(f"end {os.getpid()} {spec.cell.algorithm} {seed}\\n")
-        return curves, time"""
+SLOWLY = {"*": ["sleep", 1]}  # enough to be hit
 
 
-def larger(sweep):
+def larger(sweep, faults):
+    sweep.set_faults(faults)
     sweep.edit("config/small.yaml", "seeds: 2", "seeds: 12")
     sweep.edit("config/small.yaml", "seeds_per_job: 1", "seeds_per_job: 2")
-    return sweep
-
-
-def slow(sweep):
-    larger(sweep)
-    sweep.edit("bqlib/trial.py", "target, kernel = spec.build()", SLOWLY)
-    sweep.edit("bqlib/trial.py", "return curves, time", NOTED)
-    sweep.edit("bqlib/trial.py", "import time", "import os\nimport time")
     return sweep
 
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory):
     """The pieces of the same sweep on this machine."""
-    checkout = larger(Checkout(tmp_path_factory.mktemp("local") / "checkout"))
+    checkout = larger(Checkout(tmp_path_factory.mktemp("local") / "checkout"), {})
     ran = checkout.run("--until", "piece")
     assert ran.returncode == 0, ran.output
     return checkout.pieces()
@@ -48,7 +34,7 @@ def expected(tmp_path_factory):
 @pytest.fixture
 def running(sweep):
     """A sweep that runs on three nodes and has finished some of its twelve pieces."""
-    slow(sweep)
+    larger(sweep, SLOWLY)
     sweep.process = sweep.start("--until", "gather")
     wait(lambda: len(sweep.pieces()) >= 2, sweep.process)
     sweep.kept = set(sweep.pieces())
@@ -64,15 +50,10 @@ def wait(ready, process):
         time.sleep(0.1)
 
 
-def trials(sweep, what):
-    """(process, algorithm, seed) of each trial that started, or ended, in the order of time."""
-    lines = [line.split() for line in (sweep.folder / "trials").read_text().splitlines()]
-    return [tuple(words[1:]) for words in lines if words[0] == what]
-
-
 def busy_workers(sweep):
     """Processes of workers that are in a trial."""
-    return {int(line[0]) for line in set(trials(sweep, "start")) - set(trials(sweep, "end"))}
+    begun = set(sweep.attempts("start")) - set(sweep.attempts("end"))
+    return {int(process) for *_, process in begun}
 
 
 def check_end(sweep, expected, slurm, resumed=None):
@@ -83,10 +64,10 @@ def check_end(sweep, expected, slurm, resumed=None):
     else:
         assert resumed.returncode == 0, resumed.output
     assert sweep.pieces() == expected
-    ended = [words[1:] for words in trials(sweep, "end")]
+    ended = [(rule, seed) for rule, seed, *_ in sweep.attempts("end")]
     for piece in sweep.kept:
-        algorithm, first, last = re.search(r"(\w+)/seeds-(\d+)-(\d+)", piece).groups()
-        assert ended.count((algorithm, first)) == ended.count((algorithm, last)) == 1
+        rule, first, last = re.search(r"faulty_(\w+)/seeds-(\d+)-(\d+)", piece).groups()
+        assert ended.count((rule, first)) == ended.count((rule, last)) == 1
     # Of three workers, those that a fault reaches may be at the end of a trial.
     assert len(set(ended)) == 24 and len(ended) <= (25 if resumed is None else 27)
     sweep.check_nothing_left(slurm)
@@ -107,7 +88,7 @@ def test_a_killed_worker_comes_back(running, expected, slurm):
 
 def test_a_preempted_job_comes_back(sweep, expected, slurm):
     sweep.site(SITE + "queue: low")
-    slow(sweep)
+    larger(sweep, SLOWLY)
     sweep.process = sweep.start("--until", "gather")
     wait(lambda: len(sweep.pieces()) >= 2, sweep.process)
     sweep.kept = set(sweep.pieces())
@@ -139,7 +120,7 @@ def test_a_full_scratch_disk(sweep, expected, slurm, tmp_path):
     subprocess.run(mount, check=True)
     try:
         sweep.site(SITE + f"scratch: {scratch}")
-        slow(sweep)
+        larger(sweep, SLOWLY)
         sweep.process = sweep.start("--until", "gather")
         wait(lambda: len(sweep.pieces()) >= 2, sweep.process)
         sweep.kept = set(sweep.pieces())
@@ -194,13 +175,7 @@ def test_an_interrupt_is_told_as_one_and_the_same_command_goes_on(running, expec
 
 
 def test_trials_that_kill_their_worker_fail_and_the_rest_completes(sweep, slurm):
-    deadly = """if seed == 1 and spec.cell.algorithm == "iid":
-        os.kill(os.getpid(), 9)
-    if seed == 1 and spec.cell.algorithm == "herding":
-        hoard = [np.ones(10**7) for _ in range(1000)]
-    target, kernel = spec.build()"""
-    sweep.edit("bqlib/trial.py", "target, kernel = spec.build()", deadly)
-    sweep.edit("bqlib/trial.py", "import time", "import os\nimport time")
+    sweep.set_faults({"iid 1 *": ["die"], "herding 1 *": ["allocate", 80]})
     ran = sweep.run("--until", "gather")
     assert ran.returncode == 3, ran.output
     last = ran.output.splitlines()[-4:]
@@ -210,11 +185,11 @@ def test_trials_that_kill_their_worker_fail_and_the_rest_completes(sweep, slurm)
         path.parent.name: re.search('"1": "(.*)"', path.read_text())[1]
         for path in (sweep.results / "timings").rglob("seeds-1-1.json")
     }
-    assert failed["herding"].startswith("out of memory: Unable to allocate")
-    assert failed["iid"].startswith("the worker died each of the 4 times")
+    assert failed["faulty_herding"].startswith("out of memory: Unable to allocate")
+    assert failed["faulty_iid"].startswith("the worker died in each of 4 runs")
     sweep.check_nothing_left(slurm)
     # Once the cause is removed, only what failed is computed again, and only when asked.
-    sweep.edit("bqlib/trial.py", "seed == 1", "False")
+    sweep.set_faults({})
     assert "piece" not in jobs(sweep.run("-n", "--until", "gather").output)
     command = [ran.args[0], "-m", "bqlib", "retry", "results/small"]
     subprocess.run(command, cwd=sweep.folder, check=True)

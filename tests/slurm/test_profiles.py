@@ -150,7 +150,7 @@ def test_an_interrupt_cancels_single_jobs(single_jobs, slurm, tmp_path):
         f"#!/bin/sh\ntouch '{asked}'\nsleep 3\nexec {shutil.which('squeue')} \"$@\"\n"
     )
     squeue.chmod(0o755)
-    single_jobs.edit("bqlib/trial.py", "target, kernel =", "time.sleep(100)\n    target, kernel =")
+    single_jobs.set_faults({"*": ["sleep", 100]})
     process = single_jobs.start(*SOON, PATH=f"{squeue.parent}:{os.environ['PATH']}")
     while not (asked.exists() and len(slurm.queue()) == 4):
         assert process.poll() is None, process.communicate()[0]
@@ -181,7 +181,8 @@ def test_a_second_run_on_the_same_results_is_refused(sweep, slurm, tmp_path):
     other = type(sweep)(tmp_path / "another checkout")
     (sweep.folder / "results").mkdir()
     (other.folder / "results").symlink_to(sweep.folder / "results")
-    sweep.edit("bqlib/trial.py", "target, kernel = spec.build()", SLOWLY)
+    for run in (sweep, other):
+        run.set_faults({"*": ["sleep", 8]})
     first = sweep.start("--until", "gather")
     while not (sweep.results / ".jobs").exists():
         assert first.poll() is None, first.communicate()[0]
@@ -195,9 +196,6 @@ def test_a_second_run_on_the_same_results_is_refused(sweep, slurm, tmp_path):
     output, _ = first.communicate(timeout=300)
     assert first.returncode == 0, output
     assert len(sweep.pieces()) == 4
-
-
-SLOWLY = "time.sleep(8)\n    target, kernel = spec.build()"
 
 
 def check_said(sweep, slurm, said, **environment):

@@ -1,0 +1,63 @@
+"""The accessor `bq` of datasets."""
+
+import subprocess
+import sys
+
+import pytest
+import xarray as xr
+from synthetic_sweep import power_curves, sweep
+
+import bqlib.access.accessor  # noqa: F401
+from bqlib.analysis import comparison, fits
+from bqlib.schema import TRIAL_DIMS
+
+
+def test_it_is_the_functions_with_the_dataset_first():
+    curves = sweep({"iid": power_curves(0.5), "sbq": power_curves(1)})
+    xr.testing.assert_identical(curves.bq.rates(), fits.fit_rates(curves))
+    xr.testing.assert_identical(curves.bq.rates([(20, 99)]), fits.fit_rates(curves, [(20, 99)]))
+    xr.testing.assert_identical(
+        curves.bq.crossover("sbq", "iid"), comparison.crossover(curves, "sbq", "iid")
+    )
+    xr.testing.assert_identical(curves.bq.points_needed(0.1), comparison.points_needed(curves, 0.1))
+    assert len(curves.bq.plot.curves().axes) == 1
+    (drawn,) = curves.bq.plot.heatmap("error", n=50, y="target").axes[0].images
+    assert drawn.get_array().shape == (1, 1)
+
+
+OPENING = """
+import sys
+import bqlib
+assert "xarray" not in sys.modules
+try:
+    bqlib.open_results("nowhere")
+except FileNotFoundError:
+    pass
+else:
+    raise AssertionError("results of nowhere were opened")
+import xarray
+xarray.Dataset.bq, xarray.Dataset().bq.plot
+assert "matplotlib" not in sys.modules
+"""
+
+
+def test_it_is_there_once_results_are_opened_and_not_before():
+    subprocess.run([sys.executable, "-c", OPENING], check=True)
+
+
+@pytest.mark.parametrize("dim", TRIAL_DIMS)
+def test_a_selection_of_nothing_is_refused(dim):
+    curves = sweep({"slow": power_curves(0.5), "fast": power_curves(1)})
+    for use in (
+        lambda d: d.bq.rates(),
+        lambda d: d.bq.crossover("fast", "slow"),
+        lambda d: d.bq.points_needed(0.1),
+        lambda d: d.bq.plot.curves(),
+        lambda d: d.bq.plot.heatmap("error", n=5),
+    ):
+        with pytest.raises(ValueError, match=f"no label left of {dim}: select at least one"):
+            use(curves.isel({dim: []}))
+        with pytest.raises(ValueError, match="no label left of n"):
+            use(curves.isel(n=[]))
+        with pytest.raises(ValueError, match="the dataset has one n and no curves"):
+            use(curves.isel(n=0))

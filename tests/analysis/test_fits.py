@@ -1,0 +1,168 @@
+"""Rates fitted to the curves of a sweep."""
+
+import numpy as np
+import pytest
+import xarray as xr
+from synthetic_sweep import power_curves, sweep
+
+from bqlib.analysis import fits
+from bqlib.schema import FAILED, MISSING
+
+N = np.arange(1.0, 401)
+
+
+def stretched_curves():
+    noise = np.random.default_rng(2).standard_normal((10, 400))
+    return 0.14 * np.exp(-0.3 * np.sqrt(N) + 0.01 * noise)
+
+
+@pytest.fixture(scope="module")
+def curves():
+    return {
+        "iid": power_curves(0.5, rng=1),
+        "herding": power_curves(0.92, sd=0.02, rng=2),
+        "sbq": stretched_curves(),
+    }
+
+
+@pytest.fixture(scope="module")
+def fitted(curves):
+    return fits.fit_rates(sweep(curves, lengthscales=(0.5, 1.0)))
+
+
+def test_rates_lie_over_the_sweep_windows_and_models(fitted):
+    assert dict(fitted["rate"].sizes) == {
+        "target": 1, "kernel": 1, "lengthscale": 2, "algorithm": 3, "window": 2, "model": 3
+    }  # fmt: skip
+    assert list(fitted["window"].values) == ["20-400", "100-400"]
+    iid = fitted.sel(algorithm="iid", window="20-400", model="power_law")
+    assert (iid["rate_low"] < 0.5).all() and (iid["rate_high"] > 0.5).all()
+    assert (fitted["n_seeds"] == 10).all()
+    assert (fitted["reason"] == "").all()
+
+
+def test_the_same_curves_give_the_same_numbers_wherever_they_stand(fitted, curves):
+    xr.testing.assert_equal(
+        fitted.isel(lengthscale=0, drop=True), fitted.isel(lengthscale=1, drop=True)
+    )
+    alone = fits.fit_rates(sweep({"sbq": curves["sbq"]}))
+    xr.testing.assert_equal(alone, fitted.sel(lengthscale=[0.5], algorithm=["sbq"]))
+
+
+def test_every_variable_and_coordinate_is_described(fitted):
+    for name, variable in fitted.variables.items():
+        assert variable.attrs.get("long_name"), name
+        assert "units" in variable.attrs, name
+
+
+def test_verdicts_and_the_test_against_1_over_n(fitted):
+    wide = fitted.sel(lengthscale=0.5, window="20-400").squeeze()
+    assert wide["verdict"].sel(algorithm="sbq") == "stretched_exponential"
+    assert wide["exponent"].sel(algorithm="sbq") == pytest.approx(0.5, abs=0.05)
+    assert list(wide["faster"].values) == ["not shown", "not shown", "yes"]
+    assert list(wide["octave_start"].values) == [100, 200]
+    slopes = wide["local_slope"].sel(algorithm="sbq").values
+    expected = 0.3 * (np.sqrt([200, 400]) - np.sqrt([100, 200])) / np.log(2)
+    np.testing.assert_allclose(slopes, expected, atol=0.03)
+    assert (wide["faster_p"].sel(algorithm="herding") > 0.5).all()
+    assert (wide["wins"].sum("model") == 1).all()
+
+
+def test_faster_in_one_octave_only_is_not_shown():
+    # n^-0.8 to n = 200, then n^-1.6.
+    curve = np.where(N <= 200, N**-0.8, 200**0.8 * N**-1.6)
+    noise = np.exp(0.002 * np.random.default_rng(4).standard_normal((10, 400)))
+    fitted = fits.fit_rates(sweep({"sbq": curve * noise}), windows=[(20, 400)]).squeeze()
+    assert fitted["faster_p"].values[1] < 1e-6
+    assert fitted["faster"] == "not shown"
+
+
+def test_a_window_that_some_curve_does_not_fill_gets_no_numbers(curves):
+    dataset = sweep(curves)
+    dataset["mmd"].loc[{"algorithm": "sbq", "seed": [1, 4, 7]}] = np.where(
+        N <= 391, dataset["mmd"].sel(algorithm="sbq", seed=[1, 4, 7]), np.nan
+    )
+    fitted = fits.fit_rates(dataset, windows=[(20, 391), (20, 400)]).squeeze()
+    short = fitted.sel(algorithm="sbq", window="20-400")
+    assert short["reason"] == "3 of 10 curves end before n = 400"
+    assert short["n_seeds"] == 0
+    for name in ("rate", "exponent", "floor", "local_slope", "faster_p", "wins"):
+        assert short[name].isnull().all(), name
+    assert fitted.sel(algorithm="sbq", window="20-391")["rate"].notnull().any()
+    assert (fitted.sel(algorithm="iid")["reason"] == "").all()
+
+
+def test_failed_and_missing_seeds_are_left_out_and_said(curves):
+    dataset = sweep({"iid": curves["iid"]})
+    expected = fits.fit_rates(dataset.isel(seed=slice(3, None)))["rate"]
+    for seed, value in ((0, FAILED), (1, FAILED), (2, MISSING)):
+        dataset["status"].loc[{"seed": seed}] = value
+        dataset["mmd"].loc[{"seed": seed}] = np.nan
+    fitted = fits.fit_rates(dataset)
+    assert (fitted["n_seeds"] == 7).all()
+    assert (fitted["reason"] == "1 of 10 seeds missing; 2 of 10 seeds failed").all()
+    xr.testing.assert_equal(fitted["rate"], expected)
+
+    dataset["status"][:] = FAILED
+    nothing = fits.fit_rates(dataset)
+    assert nothing["rate"].isnull().all()
+    assert (nothing["reason"] == "10 of 10 seeds failed").all()
+
+
+def test_few_seeds_give_a_rate_without_an_interval(curves):
+    fitted = fits.fit_rates(sweep({"sbq": curves["sbq"][:3]}))
+    plain = fitted.sel(model="power_law")
+    assert plain["rate"].notnull().all()
+    assert plain["rate_low"].isnull().all() and plain["rate_high"].isnull().all()
+    assert (fitted["faster"] == "untested").all()
+    assert (fitted["verdict"] == "undecided").all()
+    said = "no interval and no verdict: they need 5 seeds, there are 3"
+    assert (fitted["reason"] == said).all()
+
+
+@pytest.mark.parametrize(
+    "window, reason",
+    [((20, 500), "the sweep ends at n = 400"), ((20, 26), "a fit needs at least 8 values of n")],
+)
+def test_a_window_that_cannot_be_fitted_says_why(curves, window, reason):
+    fitted = fits.fit_rates(sweep(curves), windows=[window])
+    assert (fitted["reason"] == reason).all()
+    assert fitted["rate"].isnull().all()
+
+
+def test_a_window_shorter_than_two_octaves_is_untested(curves):
+    fitted = fits.fit_rates(sweep(curves), windows=[(150, 400)])
+    assert (fitted["faster"] == "untested").all()
+    assert fitted["local_slope"].isnull().all()
+    assert fitted["rate"].sel(model="power_law").notnull().all()
+
+
+def test_all_wrong_windows_are_named(curves):
+    with pytest.raises(ValueError) as error:
+        fits.fit_rates(sweep(curves), windows=[(20, 400), (0, 10), (30, 20), (1.5, 9), (1, 2, 3)])
+    for window in ("[0, 10]", "[30, 20]", "[1.5, 9]", "[1, 2, 3]"):
+        assert window in str(error.value)
+    assert "[20, 400]" not in str(error.value)
+
+
+def test_a_sweep_without_windows_has_no_rates(curves):
+    fitted = fits.fit_rates(sweep(curves), windows=[])
+    assert fitted.sizes["window"] == 0 and fits.rate_rows(fitted) == []
+
+
+@pytest.mark.parametrize("value", [0.0, np.inf])
+def test_a_curve_without_a_logarithm_gets_no_fit(curves, value):
+    dataset = sweep(curves)
+    dataset["mmd"].loc[{"algorithm": "iid", "seed": [2, 5], "n": 60}] = value
+    fitted = fits.fit_rates(dataset)
+    bad = fitted.sel(algorithm="iid", window="20-400")
+    assert (bad["reason"] == "2 of 10 curves are zero or infinite at some n").all()
+    assert bad["rate"].isnull().all() and (bad["n_seeds"] == 0).all()
+    assert fitted.sel(algorithm="iid", window="100-400")["n_seeds"].item() == 10
+    assert (fitted.sel(algorithm="sbq")["reason"] == "").all()
+
+
+@pytest.mark.parametrize("windows", [(10, 20), 10, [(np.nan, 20)], [(1, np.inf)], ["12"], "12"])
+def test_what_is_no_list_of_windows_is_told_what_one_is(curves, windows):
+    with pytest.raises(ValueError, match=r"give a list of windows, for example \[\(20, 200\)\]"):
+        fits.fit_rates(sweep(curves), windows)

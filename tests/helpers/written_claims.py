@@ -1,0 +1,12 @@
+"""Claims and expectations that nobody judged, for tests of how they are written."""
+
+from bqlib.claims import Claim, Expectation
+from bqlib.claims.evidence import HOLDS, UNKNOWN
+
+RECORDS = (
+    [
+        Claim("a", "A claim that holds", "Figure 1", "1.0 [0.9, 1.1]", HOLDS, "because"),
+        Claim("b", "One of which nothing is known", "Table 1", "-", UNKNOWN, "needs more"),
+    ],
+    [Expectation("c", "a number", "2", True), Expectation("d", "another", "needs seeds", None)],
+)

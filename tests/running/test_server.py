@@ -1,0 +1,89 @@
+"""The process of a run computes pieces and says why trials failed."""
+
+import asyncio
+from dataclasses import asdict
+from types import SimpleNamespace
+
+import pytest
+from distributed import Client, KilledWorker, LocalCluster
+from local_dask import QUIET
+from project import QUICK
+
+from bqlib.results.pieces import encode_piece
+from bqlib.running import kept, server
+from bqlib.running.errors import RunError
+from bqlib.running.worker import versions
+from bqlib.sweep.file import load
+
+
+def serve(tmp_path, act):
+    """What `act(run)` returns, with a run on a cluster within this process."""
+
+    async def work():
+        progress = kept.Progress(3)
+        state = server.Server(load(QUICK), progress, kept.Kept(tmp_path / "kept"))
+        async with (
+            LocalCluster(n_workers=1, processes=False, asynchronous=True, **QUIET) as cluster,
+            Client(cluster, asynchronous=True) as client,
+        ):
+            state.client.set_result(client)
+            return await act(state)
+
+    return asyncio.run(work())
+
+
+def test_a_piece_holds_the_trials_and_why_others_failed(tmp_path, monkeypatch, capsys):
+    experiment = load(QUICK)
+    cell = experiment.cells()[0]
+    spec = experiment.spec(cell)
+    good, _ = spec.run(0)
+
+    def some_fail(spec, seed, expected):
+        if seed == 1:
+            raise MemoryError("Unable to allocate 8 GiB")
+        if seed == 2:
+            raise ValueError("two\nlines")
+        return good, 0.25
+
+    monkeypatch.setattr(server, "attempt", some_fail)
+    request = {"cell": asdict(cell), "first": 0, "last": 2, "digest": spec.digest}
+    data, timing = serve(tmp_path, lambda state: state.piece(**request))
+    reasons = {1: "out of memory: Unable to allocate 8 GiB", 2: "ValueError: two lines"}
+    assert data == encode_piece(spec, range(3), [good, reasons[1], reasons[2]])
+    seconds = {0: 0.25, 1: None, 2: None}
+    assert timing == {"seconds": seconds, "failed": reasons, "versions": versions()}
+    assert "3 of 3 trials done, 2 failed" in capsys.readouterr().out
+    # What succeeded is not computed again by the next run; what failed is.
+    monkeypatch.setattr(server, "attempt", lambda spec, seed, expected: 1 / (seed - 1))
+    _, timing = serve(tmp_path, lambda state: state.piece(**request | {"last": 1}))
+    assert timing["seconds"] == {0: 0.25, 1: None}
+    assert timing["failed"] == {1: "ZeroDivisionError: division by zero"}
+
+
+def test_a_trial_is_blamed_for_a_dead_worker_only_if_it_dies_again_alone(tmp_path, monkeypatch):
+    experiment = load(QUICK)
+    cell = experiment.cells()[0]
+    spec = experiment.spec(cell)
+    good, _ = spec.run(0)
+    tries = tmp_path / "tries"
+
+    def two_die(spec, seed, expected):
+        with open(tries, "a") as file:
+            file.write(str(seed))
+        if seed == 2 or (seed == 1 and tries.read_text().count("1") == 1):
+            raise KilledWorker("a trial", SimpleNamespace(address="there"), 3)
+        return good, 0.25
+
+    monkeypatch.setattr(server, "attempt", two_die)
+    request = {"cell": asdict(cell), "first": 0, "last": 2, "digest": spec.digest}
+    _, timing = serve(tmp_path, lambda state: state.piece(**request))
+    assert timing["seconds"] == {0: 0.25, 1: 0.25, 2: None}
+    assert timing["failed"][2].startswith("the worker died in each of 4 runs")
+    assert sorted(tries.read_text()) == list("01122")
+
+
+def test_a_digest_of_other_code_is_refused(tmp_path):
+    cell = {"target": "chen2010_mixture", "kernel": "eq_density", "lengthscale": 0.5}
+    request = {"cell": cell | {"algorithm": "iid"}, "first": 0, "last": 0, "digest": "other"}
+    with pytest.raises(RunError, match="changed during the run"):
+        serve(tmp_path, lambda state: state.piece(**request))

@@ -1,0 +1,125 @@
+"""The process of a run: its start, its end, and the lock on its results."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from project import QUICK, SHELF
+
+from bqlib.running import client, errors, session
+from bqlib.running.journal import note_job
+from bqlib.running.paths import SOCKET, Paths
+
+
+def paths(folder):
+    """Of a run whose site file and results are in a folder."""
+    return Paths(QUICK, SHELF, folder / "site.yaml", folder / "results")
+
+
+@pytest.fixture
+def started(tmp_path, monkeypatch):
+    """A run's process on this machine, its cluster not yet asked for."""
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    site = tmp_path / "site.yaml"
+    site.write_text("workers: 1")
+    made = session.start(paths(tmp_path))
+    yield made
+    session.stop(made)
+    assert not Path(made.folder).exists()
+
+
+def test_another_run_on_the_same_results_is_refused(started, tmp_path):
+    with pytest.raises(errors.RunError, match=f"another run works on .*process {os.getpid()} on"):
+        session.start(paths(tmp_path))
+    assert session.stop(started) == ""
+    again = session.start(paths(tmp_path))
+    assert session.stop(again) == ""
+
+
+def test_results_are_in_use_until_the_process_of_a_killed_run_has_ended(started):
+    started.lock.close()  # as where Snakemake is killed
+    with pytest.raises(errors.RunError, match="another run works on"):
+        session.lock(started.results.folder)
+    session.stop(started)
+    session.lock(started.results.folder).close()
+
+
+def test_the_end_of_a_killed_run_is_waited_for(tmp_path):
+    killed = f"""
+import subprocess
+from pathlib import Path
+from bqlib.running.session import lock
+held = lock(Path({str(tmp_path)!r}))
+subprocess.Popen(["sleep", "3"], pass_fds=[held.fileno()])
+"""
+    subprocess.run([sys.executable, "-c", killed], check=True)
+    with pytest.raises(errors.RunError, match="another run works on"):
+        session.lock(tmp_path)
+    session.lock(tmp_path, patience=30).close()
+
+
+def test_a_file_system_without_locks_is_told(tmp_path, monkeypatch):
+    def refuse(file, operation):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(session.fcntl, "flock", refuse)
+    with pytest.raises(errors.RunError, match=r"cannot be locked .*No locks available.* flock"):
+        session.lock(tmp_path)
+
+
+def test_the_socket_is_private(started):
+    place = Path(os.environ[SOCKET])
+    assert place.stat().st_mode & 0o777 == 0o600
+    assert place.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_process_that_is_killed_tells_its_parent_and_waiting_jobs(started, monkeypatch):
+    heard = []
+    before = signal.signal(signal.SIGTERM, lambda number, frame: heard.append(number))
+    try:
+        os.kill(started.process.pid, signal.SIGKILL)
+        deadline = time.monotonic() + 20
+        while not heard and time.monotonic() < deadline:
+            time.sleep(0.05)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert heard == [signal.SIGTERM]
+    with pytest.raises(errors.RunEndedError):
+        client.fetch_piece({}, 0, 0, "", "piece", "timing")
+    assert session.stop(started) == "the run's process was killed (signal 9)"
+
+
+def test_a_run_that_cannot_start_says_why(tmp_path):
+    site = tmp_path / "site.yaml"
+    site.write_text("system: slrum")
+    with pytest.raises(errors.RunError, match=r"slrum.*allowed: slurm"):
+        session.start(paths(tmp_path))
+
+
+def test_a_run_cancels_what_one_before_has_left_in_the_queue(tmp_path, monkeypatch, stand_in):
+    stand_in("scancel", f"echo $1 >> {tmp_path}/cancelled")
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    (tmp_path / "results").mkdir()
+    note_job(tmp_path / "results", "slurm", "17")
+    site = tmp_path / "site.yaml"
+    site.write_text("system: job")
+    assert session.stop(session.start(paths(tmp_path))) == ""
+    assert (tmp_path / "cancelled").read_text() == "17\n"
+    assert not (tmp_path / "results" / ".jobs").exists()
+
+
+def test_an_interrupted_run_is_told_as_one(started):
+    session.interrupt(started)
+    assert started.process.wait(timeout=30) == 0
+    assert session.stop(started) == "interrupted"
+
+
+def test_jobs_end_with_an_interrupted_run(started):
+    job = subprocess.Popen(["sleep", "100"])
+    session.interrupt(started)
+    assert job.wait(timeout=30) == -signal.SIGTERM

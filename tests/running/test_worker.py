@@ -1,0 +1,71 @@
+"""Trials on workers: by the right code, and within the memory of their worker."""
+
+import re
+import resource
+import time
+from dataclasses import replace
+
+import pytest
+from distributed import Client, LocalCluster
+from local_dask import QUIET, connected
+from project import QUICK
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from bqlib.running import worker
+from bqlib.running.errors import OtherCodeError
+from bqlib.running.site import Site
+from bqlib.running.worker import attempt, versions
+from bqlib.sweep.file import load
+
+
+def test_a_worker_with_other_code_or_versions_is_refused():
+    experiment = load(QUICK)
+    spec = experiment.spec(experiment.cells()[0])
+    with pytest.raises(OtherCodeError, match=r"runs numpy .* and not 1\.0: make them equal"):
+        attempt(spec, 0, versions() | {"numpy": "1.0"})
+    with pytest.raises(OtherCodeError, match="runs other code"):
+        attempt(replace(spec, fingerprint="other"), 0, versions())
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), GeneratorExit()])
+def test_a_trial_that_would_end_its_worker_says_so(monkeypatch, error):
+    def run(spec, seed):
+        raise error
+
+    experiment = load(QUICK)
+    spec = experiment.spec(experiment.cells()[0])
+    monkeypatch.setattr(worker, "own_memory", lambda: None)
+    monkeypatch.setattr(type(spec), "run", run)
+    with pytest.raises(RuntimeError, match=re.escape(f"its code raised {error!r}")):
+        attempt(spec, 3, versions())
+
+
+def test_a_worker_has_no_more_than_its_memory():
+    def hoard(size):
+        with worker.memory_limited(worker.own_memory()):
+            return len(bytearray(size))
+
+    with (
+        LocalCluster(n_workers=1, memory_limit="768MiB", **QUIET) as cluster,
+        Client(cluster) as client,
+    ):
+        assert isinstance(client.submit(hoard, 2**29).exception(), MemoryError)
+        assert client.submit(hoard, 2**26).result() == 2**26
+
+
+def test_trials_inside_a_job_share_its_limits(tmp_path):
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+
+    def limits(seconds):
+        with worker.memory_limited(worker.own_memory()), threadpool_limits(1):
+            time.sleep(seconds)
+        threads = {library["num_threads"] for library in threadpool_info()}
+        return resource.getrlimit(resource.RLIMIT_DATA)[0], threads
+
+    async def act(client):
+        # The first to end must not lift the limits of the second.
+        short, long = client.submit(limits, 0.1), client.submit(limits, 0.5)
+        assert await short.result() == await long.result() == (2**32 - 2**28 - 2**28, {1})
+
+    connected(Site(system="job", memory="4GiB"), tmp_path, act, threads=2)
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before

@@ -1,0 +1,29 @@
+"""The schema of curves."""
+
+import paper_sweep
+import pytest
+
+from bqlib.schema import SchemaError, check_schema
+
+SWEEP = """
+name: small
+targets: [chen2010_mixture]
+kernels: {eq: {family: exponentiated_quadratic}}
+lengthscales: [0.5]
+algorithms: [iid]
+candidates: {size: 20}
+n: 8
+seeds: 2
+rate_windows: [[2, 8]]
+"""
+
+
+def test_every_departure_from_the_schema_is_listed(tmp_path):
+    curves = paper_sweep.run(tmp_path, SWEEP)
+    check_schema(curves, "here")
+    bad = curves.drop_vars("mmd").assign(status=curves.status.astype(float))
+    bad = bad.assign(weight_sum=curves.weight_sum.isel(n=0))
+    with pytest.raises(SchemaError) as caught:
+        check_schema(bad, "here")
+    for problem in ("mmd is missing", "status has type float64", "weight_sum has dims"):
+        assert problem in str(caught.value)
