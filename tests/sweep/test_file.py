@@ -2,20 +2,18 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from project import CONFIG
 from written_sweep import NORMAL, SWEEP, edited, loaded, problems_of
 
 from bqlib.candidates import Candidates
 from bqlib.sweep import registry
 from bqlib.sweep.file import load
 from bqlib.sweep.words import SweepError
-
-CONFIG = Path(__file__).parent.parent / "config"
 
 KEYS = (
     "Allowed: name, title, targets, lengthscales, kernels, algorithms, candidates, "

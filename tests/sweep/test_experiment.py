@@ -3,13 +3,13 @@ import pickle
 import subprocess
 import sys
 from dataclasses import fields, replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from project import CONFIG
 from written_sweep import NORMAL, SWEEP, edited, loaded, problems_of
 
 from bqlib.candidates import Candidates
@@ -18,8 +18,6 @@ from bqlib.sweep import registry
 from bqlib.sweep.build import build_integrand
 from bqlib.sweep.file import load
 from bqlib.sweep.spec import Algorithm, Cell
-
-CONFIG = Path(__file__).parent.parent / "config"
 
 # Each example overwrites the sweep file of the one before.
 IN_ONE_FOLDER = settings(
