@@ -69,8 +69,7 @@ def trial(
     mmd2 = mmd2_of_prefixes(made.embedding, points, weights.matrix)
     reasons = [made.stop, weights.stop]
     if np.isnan(mmd2).any():
-        first = np.isnan(mmd2).argmax() + 1
-        reasons.append(f"the MMD is smaller than its rounding error, first at n = {first}")
+        reasons.append(f"mmd is below the floor of float64 from n = {np.isnan(mmd2).argmax() + 1}")
     # Beyond the diagonal there are no weights, and zero must not pass for the smallest.
     smallest = np.where(np.tri(rank, dtype=bool), weights.matrix, np.inf)
     curves = {

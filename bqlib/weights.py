@@ -31,10 +31,6 @@ from bqlib.kernels import Kernel
 
 REPEAT_TOLERANCE = 1e-8  # of k(x, x), left by one other point: about the root of float64's rounding
 PIVOT_TOLERANCE = 1e-12  # of k(x, x); below it float64 has no digits left
-NOT_DISTINCT = (
-    "double precision cannot separate the next point from those before it (pivot at most 1e-12 "
-    "k(x, x))"
-)
 SLOPE_TOLERANCE = 1e-13  # of the largest linear term; below it a slope is rounding
 
 
@@ -411,7 +407,7 @@ def _rule(embedding: Embedding, points: ArrayLike, solve: Solve) -> PrefixWeight
     stop = ""
     if rank < len(distinct):
         n = int(distinct[rank])
-        stop = f"weights stop at n = {n}: {NOT_DISTINCT}"
+        stop = f"weights stop at n = {n}: pivot below {PIVOT_TOLERANCE:g} of the kernel's height"
     kept = distinct[:rank]
     block = solve(gram[:rank, :rank], factor, embedding.kernel_mean(points[kept]))
     block = np.concatenate([np.zeros((1, rank)), block])  # row m: of the first m that are kept

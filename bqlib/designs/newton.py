@@ -13,7 +13,7 @@ from bqlib.arrays import Array
 from bqlib.designs.design import Design, Request
 from bqlib.designs.interpolant import Interpolant
 from bqlib.designs.pools import Score, candidates_of, scores
-from bqlib.weights import NOT_DISTINCT, PIVOT_TOLERANCE, bq
+from bqlib.weights import PIVOT_TOLERANCE, bq
 
 
 def newton_greedy(
@@ -105,5 +105,8 @@ def best(score: Array) -> int | None:
 def stop_reason(n: int, asked: int, spent: bool) -> str:
     """Why a greedy design ends at n points: the next candidate is redundant, or none is useful."""
     if spent:
-        return f"design stops at n = {n} of {asked}: {NOT_DISTINCT}"
-    return f"design stops at n = {n} of {asked}: no remaining candidate lowers the MMD"
+        return (
+            f"design stops at n = {n} of {asked}: the next pivot is below {PIVOT_TOLERANCE:g} of "
+            "the kernel's height"
+        )
+    return f"design stops at n = {n} of {asked}: no further candidate lowers the MMD"
