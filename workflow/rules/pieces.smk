@@ -2,7 +2,9 @@
 # over the Dask cluster.
 
 
-BLOCK = "{target}/{kernel}/{lengthscale}/{algorithm}/" + block_name("{first}", "{last}")
+BLOCK = "/".join(
+    ["{target}", "{kernel}", "{lengthscale}", "{algorithm}", block_name("{first}", "{last}")]
+)
 
 
 rule piece:
