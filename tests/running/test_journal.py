@@ -1,6 +1,16 @@
 """The journal of a run's jobs."""
 
-from bqlib.running.journal import cancel_jobs, note_job
+import dask_jobqueue
+import pytest
+
+from bqlib.running.journal import CANCEL, cancel_jobs, note_job
+from bqlib.running.site import BATCH_SYSTEMS
+
+
+@pytest.mark.parametrize("system", BATCH_SYSTEMS)
+def test_every_batch_system_has_the_command_that_cancels_its_jobs(system):
+    cluster_class, _ = BATCH_SYSTEMS[system]
+    assert CANCEL[system] == getattr(dask_jobqueue, cluster_class).job_cls.cancel_command
 
 
 def test_all_jobs_of_a_killed_process_are_cancelled(tmp_path, stand_in):
