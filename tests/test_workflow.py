@@ -160,8 +160,9 @@ def test_a_run_that_is_told_to_end_at_any_moment_ends(checkout):
     plugin = "[iid, {name: told, design: told_to_end.py:design, weights: uniform}]"
     checkout.edit("config/small.yaml", "[iid, herding]", plugin)
     ran = checkout.run("--until", "piece")
-    assert ran.returncode == 1
-    assert "[bqlib] stopped: " in ran.output, ran.output
+    assert ran.returncode == 128 + signal.SIGTERM
+    assert "[bqlib] stopped: told to end by SIGTERM" in ran.output, ran.output
+    assert "Traceback" not in ran.output
     assert not processes_of(checkout.folder)
 
 

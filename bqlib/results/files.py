@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import shutil
 import stat
 import uuid
@@ -10,6 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bqlib.results.layout import head
+
+# Names of what is being written: by replacing, and by write_atomically.
+UNFINISHED = re.compile(r"\.[0-9a-f]{32}\..+|\..+\.[0-9a-f]{32}\.tmp")
 
 
 def write_atomically(path, data):
@@ -77,6 +81,23 @@ def read_private(path, most):
         return opened.read(most)
 
 
+def remove_unfinished(folder):
+    """Remove what :func:`write_atomically` and :func:`replacing` have left below `folder`.
+
+    Only for whoever holds the lock of the results: nobody else may be writing.
+    """
+    for path in [path for path in Path(folder).rglob(".*") if UNFINISHED.fullmatch(path.name)]:
+        _remove(path)
+
+
+def _remove(path):
+    """Remove a file, or a folder with all that is in it; nothing happens where it is gone."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
 def read_head(store):
     """The head of a store: its attributes, and the metadata of its arrays."""
     return json.loads(head(store).read_bytes())
@@ -108,7 +129,4 @@ def replacing(path):
             raise
     finally:
         for left in (new, old):
-            if left.is_dir():
-                shutil.rmtree(left, ignore_errors=True)
-            else:
-                left.unlink(missing_ok=True)
+            _remove(left)

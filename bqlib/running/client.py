@@ -7,11 +7,17 @@ import os
 import signal
 import socket
 import sys
+import threading
+import time
 import traceback
+from pathlib import Path
 
 from bqlib.results.files import open_itself, write_atomically
 from bqlib.running.errors import RunEndedError, RunError
-from bqlib.running.paths import PATHS, SOCKET, Paths
+from bqlib.running.paths import PATHS, SNAKEMAKE, SOCKET, Paths, of_socket
+
+WATCH_SECONDS = 1  # between two looks whether Snakemake is there
+ENDING_SECONDS = 5  # for a job to end once it is gone
 
 
 def fetch_piece(cell, first, last, digest, piece, timing, threads=1, memory=None):
@@ -89,7 +95,8 @@ def _ask_the_run(path, request):
     head, data = b"", b""
     gone = (ConnectionError, FileNotFoundError)
     with contextlib.suppress(*gone), socket.socket(socket.AF_UNIX) as connection:
-        connection.connect(path)
+        with of_socket(path) as place:
+            connection.connect(place)
         connection.sendall(json.dumps(request).encode() + b"\n")
         with connection.makefile("rb") as answer:
             head = answer.readline()
@@ -106,9 +113,11 @@ def _ask_the_run(path, request):
 def logged(path):
     """Send what a job prints to its log, and show only one line of an error on the terminal.
 
-    A job that is told to end does so without a word, and leaves no half-written files.
+    A job that is told to end, or whose Snakemake was killed, does so without a word, and leaves no
+    half-written files.
     """
     terminal = sys.stderr
+    threading.Thread(target=_end_with_snakemake, daemon=True).start()
     before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     # Not by `with`, as closing it may fail.
     log = open(path, "w", encoding="utf-8", opener=open_itself)  # noqa: SIM115
@@ -125,3 +134,33 @@ def logged(path):
             signal.signal(signal.SIGTERM, before)
             with contextlib.suppress(OSError):
                 log.close()
+
+
+def _end_with_snakemake():
+    """End this process and its children soon after its Snakemake, or a shell between, is gone.
+
+    Whoever resumes the run would meet a job that writes the same files.
+    """
+    snakemake = int(os.environ.get(SNAKEMAKE, 0))
+    if snakemake not in _parents():
+        return  # started in another way, as in a container
+    while snakemake in _parents():
+        time.sleep(WATCH_SECONDS)
+    import psutil  # 0.1 s, which other jobs do without
+
+    for child in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            child.kill()
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(ENDING_SECONDS)
+    os._exit(1)  # where compiled code keeps it from hearing of that
+
+
+def _parents():
+    """Numbers of the processes above this one, as far as the system tells them."""
+    numbers = [os.getppid()]
+    with contextlib.suppress(OSError):  # it has ended, or there is no such folder
+        while numbers[-1] > 1:
+            about = Path(f"/proc/{numbers[-1]}/stat").read_text(encoding="utf-8", errors="replace")
+            numbers.append(int(about.rpartition(")")[2].split()[1]))  # after its name and state
+    return numbers

@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import shutil
-import tempfile
 import time
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib import import_module
@@ -15,6 +14,7 @@ import distributed
 from threadpoolctl import threadpool_limits
 
 from bqlib.results.layout import Layout
+from bqlib.running import scratch
 from bqlib.running.certificates import certified, write_certificates
 from bqlib.running.errors import ClusterError, OtherCodeError
 from bqlib.running.jobs import ENVIRONMENT, SETTINGS, Jobs, jobqueue, one_line
@@ -26,6 +26,7 @@ from bqlib.running.worker import memory_limited, refuse_other_versions, versions
 ROUTES = [f"distributed.http.{name}" for name in ("scheduler.json", "health", "statics")]
 KEEP_SECONDS = 2
 FOREVER = "1000 days"
+PAUSE = "10 minutes"  # for which the processes of a run on this machine may be stopped
 SPEAK_SECONDS = 60
 CONNECT_SECONDS = 20
 NAMED_SECONDS = 40  # without any worker of a scheduler that the user names
@@ -135,12 +136,18 @@ async def _own_cluster(stack, site, folder, threads):
     # Whatever is lost is replaced here, or comes back by itself: Dask would give it up meanwhile.
     stack.enter_context(dask.config.set({"distributed.deploy.lost-worker-timeout": FOREVER}))
     own = {"asynchronous": True, "silence_logs": False}
+    workers = site.workers or len(os.sched_getaffinity(0))
+    _allow_open_files(workers)
     # Dask puts a folder of a name that all can foresee first into sys.path, whoever owns it, where
     # it has none of its own.
     base = None if site.system in BATCH_SYSTEMS else site.scratch
-    scratch = tempfile.mkdtemp(prefix="bqlib-", dir=base and os.path.expandvars(base))
-    stack.callback(shutil.rmtree, scratch, ignore_errors=True)
-    stack.enter_context(dask.config.set({"temporary-directory": scratch}))
+    base = base and os.path.expandvars(base)
+    scratch.remove_left(base)
+    own_folder = scratch.make(base)
+    stack.callback(own_folder.remove)
+    stack.enter_context(dask.config.set({"temporary-directory": str(own_folder.path)}))
+    if site.system not in BATCH_SYSTEMS:  # where nothing but a pause keeps an answer
+        stack.enter_context(dask.config.set({"distributed.comm.timeouts.connect": PAUSE}))
     # Loopback or TLS: other users of these machines cannot run code as this one.
     loopback = "127.0.0.1:0"
     if site.system in BATCH_SYSTEMS:
@@ -162,7 +169,7 @@ async def _own_cluster(stack, site, folder, threads):
         await stack.enter_async_context(cluster)
         cluster.scale(jobs=-(-site.workers // site.workers_per_job))
         return cluster, jobs
-    own |= {"memory_limit": site.memory, "local_directory": scratch}
+    own |= {"memory_limit": site.memory, "local_directory": str(own_folder.path)}
     loopback_only = {
         "dashboard_address": loopback,
         "worker_dashboard_address": loopback,
@@ -174,7 +181,7 @@ async def _own_cluster(stack, site, folder, threads):
         )
     else:
         cluster = distributed.LocalCluster(
-            n_workers=site.workers or len(os.sched_getaffinity(0)),
+            n_workers=workers,
             threads_per_worker=1,
             host="127.0.0.1",
             protocol="tls://",
@@ -190,6 +197,27 @@ async def _own_cluster(stack, site, folder, threads):
         stack.enter_context(memory_limited(worker.memory_manager.memory_limit))
         stack.enter_context(threadpool_limits(1))
     return cluster, None
+
+
+def _allow_open_files(workers):
+    """Let this process have the connections of so many workers open.
+
+    Raises
+    ------
+    ClusterError
+        If the system does not allow it.
+    """
+    import resource  # not on every system
+
+    needed = 100 + 16 * workers  # measured: 30, and 12 for each worker on this machine
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if resource.RLIM_INFINITY != hard < needed:
+        raise ClusterError(
+            f"a process may open {hard} files here, and {workers} workers need {needed}: allow "
+            f"more (ulimit -n {needed}), or ask for fewer workers in the site file"
+        )
+    if resource.RLIM_INFINITY != soft < needed:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 
 
 class _Guard:

@@ -4,27 +4,34 @@ This is the one room that touches Snakemake's private parts. Each place says wha
 what breaks without it; all were checked on Snakemake 9.27.1 with its plug-in for Slurm 2.8.0.
 """
 
+import atexit
 import os
+import re
 import shlex
 import signal
+import stat
 import subprocess
 import sys
+import tempfile
 import threading
 from base64 import urlsafe_b64encode
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 from snakemake.logging import logger
 from snakemake.scheduling.job_scheduler import JobScheduler
 
 from bqlib.results.layout import RESULTS, Layout, piece_name
 from bqlib.results.timings import failed_trials
-from bqlib.running import session
+from bqlib.running import scratch, session
 from bqlib.running.errors import RunError
 from bqlib.running.paths import Paths
 from bqlib.running.preflight import check_origin, check_results_folder, why_jobs_fail
 from bqlib.sweep.file import load, shelf_beside
 from bqlib.sweep.words import SweepError
 
+ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SOME_FAILED = 3  # exit code of a run that is complete but for failed trials
 
 
@@ -57,10 +64,14 @@ def prepare(workflow, config, shell):
         raise SystemExit(1) from None
     paths.announce()
     run = Run(workflow, paths, experiment)
-    signal.signal(signal.SIGINT, run.interrupt)
-    # Snakemake's own for SIGTERM takes a lock that the interrupted thread may hold: it waited for
-    # ever where jobs had just failed.
-    JobScheduler.exit_gracefully = _in_a_thread(JobScheduler.exit_gracefully)
+    if workflow.is_main_process:
+        run.keep_temporary_files()
+    for number in ENDINGS:
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
+            signal.signal(number, run.interrupt)
+    # Its scheduler's own for SIGTERM, which replaces ours, waits until all jobs have ended; and for
+    # a lock that the interrupted thread may hold, for ever.
+    JobScheduler.exit_gracefully = lambda scheduler, number, frame: run.interrupt(number, frame)
     # Jobs ignore Ctrl-C: they are told to end once this process has heard of it.
     shell.prefix("set -euo pipefail; trap '' INT; ")
     return run
@@ -78,27 +89,41 @@ class Run:
     def __init__(self, workflow, paths, experiment):
         self.paths, self.experiment = paths, experiment
         self._workflow = workflow
-        self._session = None
+        self._session = self._scratch = None
+        self._told = ""  # by whom this process was told to end
+        self._code = 1  # exit code of a run that fails
+
+    def keep_temporary_files(self):
+        """Have a private folder for temporary files, and remove those of killed runs."""
+        scratch.remove_left()
+        _remove_left_by_snakemake()
+        self._scratch = scratch.make()
+        atexit.register(self._scratch.remove)
 
     def start(self):
         """Start the run's process; ends this process where that cannot be."""
         try:
-            self._session = session.start(self.paths)
+            self._session = session.start(self.paths, self._scratch)
         except RunError as error:
             say(error)
             raise SystemExit(1) from None
 
     def interrupt(self, number, frame):
-        """End the run on Ctrl-C, without a traceback of each job."""
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one must not break into the end
-        say("interrupted: ending what runs")
+        """End the run by a signal, without a traceback of each job."""
+        for each in ENDINGS:
+            signal.signal(each, signal.SIG_IGN)  # a second one must not break into the end
+        if not (self._session and session.has_ended(self._session)):  # which sends a signal, too
+            name = signal.Signals(number).name
+            self._told = "interrupted" if number == signal.SIGINT else f"told to end by {name}"
+            self._code = 128 + number
+            say(f"{self._told}: ending what runs")
         logger.setLevel("CRITICAL")  # or Snakemake reports each job that ends
         if self._session:
             session.interrupt(self._session)
             if _submits_jobs(self._workflow):
                 say("Slurm's jobs are cancelled; Snakemake may take three minutes to notice")
                 _in_a_thread(_cancel_jobs)(self._workflow)
-        raise SystemExit(session.INTERRUPTED)
+        raise SystemExit(128 + number)
 
     def end(self, error=False):
         """Stop the run's process, and say in the last lines how it went and what to do next."""
@@ -112,10 +137,9 @@ class Run:
             for block in self.experiment.blocks()
         ]
         failed = failed_trials(results, pieces)
-        interrupted = reason == session.INTERRUPTED_REASON
         if error:
-            say(f"stopped: {reason or why_jobs_fail(results)}")
-            when = "to go on" if interrupted else "once the cause is mended"
+            say(f"stopped: {self._told or reason or why_jobs_fail(results)}")
+            when = "to go on" if self._told else "once the cause is mended"
             say(f"finished pieces are kept in {results}: {when}, give the same command again")
         else:
             say(f"results are in {results}; read {Layout(results).report.name} first")
@@ -125,13 +149,13 @@ class Run:
             say(f"the first is {name.rpartition('/')[0]}, seed {seed}: {why}")
             say(f"to try them again: bqlib retry {results}, then the same command again")
         if error or failed:
-            code = session.INTERRUPTED if interrupted else 1 if error else SOME_FAILED
-            raise SystemExit(code)
+            raise SystemExit(self._code if error else SOME_FAILED)
 
 
 def say(text):
     """One line on the terminal."""
-    print(f"[bqlib] {text}", file=sys.stderr)
+    with suppress(OSError):  # a closed terminal
+        print(f"[bqlib] {text}", file=sys.stderr)
 
 
 def _in_a_thread(handler):
@@ -153,6 +177,27 @@ def _find_interpreter_with_spaces():
         folders = [os.path.dirname(sys.executable), *os.get_exec_path()]
         os.environ.update(PATH=os.pathsep.join(folders))
         sys.executable = "python"
+
+
+def _remove_left_by_snakemake():
+    """Remove the empty temporary folders that killed Snakemakes of this user have left.
+
+    Each makes one as it starts and hardly uses it. Those of Snakemakes that live here are younger
+    than the oldest of these.
+    """
+    with suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:
+        own = [entry for entry in entries if re.fullmatch("snakemake[a-z0-9_]{8}", entry.name)]
+        oldest = min(
+            process.info["create_time"]
+            for process in psutil.process_iter(["create_time", "cmdline"])
+            if process.pid == os.getpid() or "snakemake" in str(process.info["cmdline"])
+        )
+        for entry in own:
+            found = entry.stat(follow_symlinks=False)
+            private = stat.S_ISDIR(found.st_mode) and not found.st_mode & 0o077
+            if private and found.st_uid == os.getuid() and found.st_mtime < oldest:
+                with suppress(OSError):  # not empty
+                    os.rmdir(entry)
 
 
 def _submits_jobs(workflow):

@@ -24,14 +24,14 @@ from bqlib.running.cluster import connect
 from bqlib.running.errors import ClusterError, OtherCodeError, RunError
 from bqlib.running.journal import cancel_jobs
 from bqlib.running.kept import Kept, Progress
-from bqlib.running.paths import Paths
+from bqlib.running.paths import Paths, of_socket
 from bqlib.running.site import read_site
 from bqlib.running.worker import attempt, versions
 from bqlib.studies.study import pack
 from bqlib.sweep.file import load
 from bqlib.sweep.spec import Cell
 
-ENDING_SECONDS = 20  # for the end of a run whose Snakemake is gone
+ENDING_SECONDS = 8  # for the end of a run whose Snakemake is gone
 
 
 class Server:
@@ -189,7 +189,8 @@ async def serve(paths, socket, parent):
     watched = (loop, server, parent, paths.results)
     threading.Thread(target=_watch_parent, args=watched, daemon=True).start()
     umask = os.umask(0o177)  # the socket is for this user alone
-    listening = await asyncio.start_unix_server(server.answer, socket)
+    with of_socket(socket) as place:
+        listening = await asyncio.start_unix_server(server.answer, place)
     os.umask(umask)
     wanted = asyncio.create_task(server.wanted.wait())
     await asyncio.wait([wanted, server.ended], return_when=asyncio.FIRST_COMPLETED)
@@ -198,7 +199,7 @@ async def serve(paths, socket, parent):
         await asyncio.wait([cluster, server.ended], return_when=asyncio.FIRST_COMPLETED)
         cluster.cancel()
         await asyncio.wait([cluster])
-        if not cluster.cancelled():
+        if not (cluster.cancelled() or server.ended.done()):
             cluster.result()  # or why it could not be had
     listening.close()
     if server.ended.done():

@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from dataclasses import dataclass
@@ -18,17 +17,16 @@ from typing import TextIO
 
 import psutil
 
-from bqlib.results.files import open_itself
+from bqlib.results.files import open_itself, remove_unfinished
 from bqlib.results.layout import Layout
 from bqlib.running.errors import ClusterError, RunError
 from bqlib.running.journal import cancel_jobs
 from bqlib.running.paths import SOCKET
+from bqlib.running.scratch import Scratch
 from bqlib.running.site import read_site
 
 RUN_LOG = "run"
 LOCK_SECONDS = 30  # for which a run waits for the end of one whose Snakemake was killed
-INTERRUPTED_REASON = "interrupted"
-INTERRUPTED = 128 + signal.SIGINT  # exit code, as in a shell
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,7 @@ class Session:
     ----------
     process : subprocess.Popen or None
         None where each job does its own work.
-    folder : str
+    scratch : bqlib.running.scratch.Scratch
         Private folder, with the socket of the process.
     results : Layout
     lock : file
@@ -49,13 +47,13 @@ class Session:
     """
 
     process: subprocess.Popen | None
-    folder: str
+    scratch: Scratch
     results: Layout
     lock: TextIO
     stopping: threading.Event
 
 
-def start(paths):
+def start(paths, scratch):
     """Start the run's process and tell this process's children where it listens.
 
     Should it end before it is told to, this process gets a SIGTERM, on which Snakemake starts no
@@ -65,6 +63,8 @@ def start(paths):
     ----------
     paths : bqlib.running.paths.Paths
         Its log goes to ``logs/run.log`` among the results.
+    scratch : bqlib.running.scratch.Scratch
+        Private folder of this process; the end of the session removes it.
 
     Returns
     -------
@@ -87,11 +87,10 @@ def start(paths):
     # The manifest describes what is there now, which this run will change.
     for path in (results.journal, results.manifest, results.provenance):
         path.unlink(missing_ok=True)
-    # A socket's path may have about 100 bytes, so it cannot lie among the results.
-    folder = tempfile.mkdtemp(prefix="bqlib-")
+    remove_unfinished(results.folder)
     if own_work:
-        return Session(None, folder, results, held, threading.Event())
-    path = os.path.join(folder, "socket")
+        return Session(None, scratch, results, held, threading.Event())
+    path = str(scratch.path / "socket")
     task = {"paths": paths.as_json(), "socket": path, "parent": os.getpid()}
     try:
         errors = open(log, "ab", opener=open_itself)  # noqa: SIM115
@@ -105,9 +104,10 @@ def start(paths):
             stdout=sys.stderr.fileno(),
             stderr=errors,
             start_new_session=True,  # Ctrl-C is Snakemake's to handle; it then calls stop()
-            pass_fds=[held.fileno()],  # the results are in use until both have ended
+            # Results and private folder are in use until both have ended.
+            pass_fds=[held.fileno(), scratch.lock.fileno()],
         )
-    session = Session(process, folder, results, held, threading.Event())
+    session = Session(process, scratch, results, held, threading.Event())
     while not os.path.exists(path):
         if process.poll() is not None:
             raise RunError(stop(session))
@@ -176,9 +176,16 @@ def _watch_process(session):
         os.kill(os.getpid(), signal.SIGTERM)
 
 
+def has_ended(session):
+    """Whether the run's process has ended, though nobody told it to."""
+    ended = session.process is not None and session.process.poll() is not None
+    return ended and not session.stopping.is_set()
+
+
 def interrupt(session):
     """Tell all jobs on this machine and the run's process to end, and do not wait for them."""
-    session.stopping.set()
+    if not has_ended(session):
+        session.stopping.set()
     if session.process is None:  # jobs are elsewhere, and Snakemake's to end
         return
     jobs = {job.pid: job for job in psutil.Process().children(recursive=True)}
@@ -204,18 +211,16 @@ def stop(session, complete=False):
     Returns
     -------
     str
-        Why the run had ended before this, or an empty text.
+        Why the run's process had ended though nobody told it to, or an empty text.
     """
-    interrupted = session.stopping.is_set()
+    told = session.stopping.is_set()
     session.stopping.set()
     reason = _end(session) if session.process else ""
-    if interrupted:
-        reason = INTERRUPTED_REASON
     if complete:
         shutil.rmtree(session.results.kept, ignore_errors=True)
-    shutil.rmtree(session.folder, ignore_errors=True)
+    session.scratch.remove()
     session.lock.close()
-    return reason
+    return "" if told else reason
 
 
 def _end(session):
@@ -232,9 +237,11 @@ def _end(session):
         cancel_jobs(session.results.folder)
         shutil.rmtree(session.results.private, ignore_errors=True)
     with contextlib.suppress(OSError):
-        return Path(session.folder, "reason").read_text(encoding="utf-8")
+        return Path(session.scratch.path, "reason").read_text(encoding="utf-8")
     if not ended_early:
         return ""
     if process.returncode < 0:
         return f"the run's process was killed (signal {-process.returncode})"
+    if process.returncode == 0:
+        return "the run's process was told to end, by a signal from outside"
     return f"the run's process ended by itself; see {session.results.log(RUN_LOG)}"

@@ -1,8 +1,11 @@
 import os
+import signal
+import subprocess
+import sys
 
 import pytest
 
-from bqlib.results.files import replacing, write_atomically
+from bqlib.results.files import remove_unfinished, replacing, write_atomically
 
 
 def test_a_file_is_written_whole_with_the_users_permissions(tmp_path):
@@ -50,3 +53,55 @@ def test_where_nothing_was_written_the_old_folder_stays(tmp_path):
     with pytest.raises(FileNotFoundError), replacing(tmp_path / "store"):
         pass
     assert os.listdir(tmp_path) == ["store"] and os.listdir(tmp_path / "store") == ["inside"]
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from bqlib.results.files import replacing, write_atomically
+
+folder, how = Path(sys.argv[1]), sys.argv[2]
+def die(*arguments):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+if how == "file":
+    os.replace = die
+    write_atomically(folder / "piece", b"new")
+elif how == "new store":
+    with replacing(folder / "curves.zarr") as new:
+        new.mkdir()
+        (new / "inside").touch()
+        die()
+else:
+    os.replace = die
+    with replacing(folder / "curves.zarr") as new:
+        new.mkdir()
+"""
+
+
+@pytest.mark.parametrize("how", ["file", "new store", "between two stores"])
+def test_what_a_kill_leaves_of_a_write_is_removed(tmp_path, how):
+    (tmp_path / "pieces").mkdir()
+    kept = [tmp_path / ".lock", tmp_path / ".trials" / "1-2.npz", tmp_path / "pieces" / "piece"]
+    for path in (*kept, tmp_path / "pieces" / "curves.zarr" / "inside"):
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+    killed = subprocess.run([sys.executable, "-c", KILLED, tmp_path / "pieces", how], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert any(name.startswith(".") for name in os.listdir(tmp_path / "pieces"))
+    remove_unfinished(tmp_path)
+    assert not any(name.startswith(".") for name in os.listdir(tmp_path / "pieces"))
+    assert all(path.exists() for path in kept)
+
+
+def test_no_link_is_followed_where_unfinished_files_are_removed(tmp_path):
+    unfinished = f".{'0' * 32}.curves.zarr"
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / unfinished).mkdir(parents=True)
+    results = tmp_path / "results"
+    results.mkdir()
+    (results / unfinished).symlink_to(elsewhere)
+    (results / "pieces").symlink_to(elsewhere)
+    remove_unfinished(results)
+    assert os.listdir(results) == ["pieces"]
+    assert os.listdir(elsewhere) == [unfinished]

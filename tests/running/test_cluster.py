@@ -67,6 +67,21 @@ def name_scheduler():
         yield name
 
 
+def test_too_few_open_files_are_told_before_workers_start(tmp_path, monkeypatch):
+    monkeypatch.setattr("resource.getrlimit", lambda which: (64, 128))
+    told = r"may open 128 files here, and 2 workers need 132: .*ulimit -n 132.* or ask for fewer"
+    with pytest.raises(ClusterError, match=told):
+        connected(Site(workers=2), tmp_path)
+
+
+def test_as_many_open_files_are_allowed_as_workers_need(tmp_path, monkeypatch):
+    allowed = []
+    monkeypatch.setattr("resource.getrlimit", lambda which: (64, 4096))
+    monkeypatch.setattr("resource.setrlimit", lambda which, limits: allowed.append(limits))
+    cluster._allow_open_files(2)
+    assert allowed == [(132, 4096)]
+
+
 def test_a_missing_scheduler_file_is_told(tmp_path, name_scheduler):
     name_scheduler(file=tmp_path / "scheduler.json")
     with pytest.raises(ClusterError, match="does not exist: start the scheduler first"):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from project import QUICK, SHELF
 
-from bqlib.running import client, errors, session
+from bqlib.running import client, errors, scratch, session
 from bqlib.running.journal import note_job
 from bqlib.running.paths import SOCKET, Paths
 
@@ -22,22 +22,36 @@ def paths(folder):
 
 
 @pytest.fixture
-def started(tmp_path, monkeypatch):
+def make_scratch(tmp_path):
+    """Make private folders, which are removed at the end."""
+    made = []
+
+    def make():
+        made.append(scratch.make(tmp_path))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.remove()
+
+
+@pytest.fixture
+def started(tmp_path, monkeypatch, make_scratch):
     """A run's process on this machine, its cluster not yet asked for."""
     monkeypatch.setattr(os, "environ", dict(os.environ))
     site = tmp_path / "site.yaml"
     site.write_text("workers: 1")
-    made = session.start(paths(tmp_path))
+    made = session.start(paths(tmp_path), make_scratch())
     yield made
     session.stop(made)
-    assert not Path(made.folder).exists()
+    assert not made.scratch.path.exists()
 
 
-def test_another_run_on_the_same_results_is_refused(started, tmp_path):
+def test_another_run_on_the_same_results_is_refused(started, tmp_path, make_scratch):
     with pytest.raises(errors.RunError, match=f"another run works on .*process {os.getpid()} on"):
-        session.start(paths(tmp_path))
+        session.start(paths(tmp_path), make_scratch())
     assert session.stop(started) == ""
-    again = session.start(paths(tmp_path))
+    again = session.start(paths(tmp_path), make_scratch())
     assert session.stop(again) == ""
 
 
@@ -78,6 +92,27 @@ def test_the_socket_is_private(started):
     assert place.parent.stat().st_mode & 0o777 == 0o700
 
 
+def test_the_folder_of_temporary_files_may_have_a_long_name(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    (tmp_path / "site.yaml").write_text("workers: 1")
+    long = tmp_path / ("long" * 40)
+    long.mkdir()
+    started = session.start(paths(tmp_path), scratch.make(long))
+    try:
+        with pytest.raises(errors.RunError, match="no study"):  # says the run's process
+            client.fetch_study("no study", "")
+    finally:
+        session.stop(started)
+
+
+def test_a_process_that_another_one_ends_is_told_as_one(started):
+    started.stopping.set()  # or this process gets a signal
+    os.kill(started.process.pid, signal.SIGINT)
+    assert started.process.wait(timeout=30) == 0
+    started.stopping.clear()
+    assert session.stop(started) == "the run's process was told to end, by a signal from outside"
+
+
 def test_a_process_that_is_killed_tells_its_parent_and_waiting_jobs(started, monkeypatch):
     heard = []
     before = signal.signal(signal.SIGTERM, lambda number, frame: heard.append(number))
@@ -94,21 +129,23 @@ def test_a_process_that_is_killed_tells_its_parent_and_waiting_jobs(started, mon
     assert session.stop(started) == "the run's process was killed (signal 9)"
 
 
-def test_a_run_that_cannot_start_says_why(tmp_path):
+def test_a_run_that_cannot_start_says_why(tmp_path, make_scratch):
     site = tmp_path / "site.yaml"
     site.write_text("system: slrum")
     with pytest.raises(errors.RunError, match=r"slrum.*allowed: slurm"):
-        session.start(paths(tmp_path))
+        session.start(paths(tmp_path), make_scratch())
 
 
-def test_a_run_cancels_what_one_before_has_left_in_the_queue(tmp_path, monkeypatch, stand_in):
+def test_a_run_cancels_what_one_before_has_left_in_the_queue(
+    tmp_path, monkeypatch, stand_in, make_scratch
+):
     stand_in("scancel", f"echo $1 >> {tmp_path}/cancelled")
     monkeypatch.setattr(os, "environ", dict(os.environ))
     (tmp_path / "results").mkdir()
     note_job(tmp_path / "results", "slurm", "17")
     site = tmp_path / "site.yaml"
     site.write_text("system: job")
-    assert session.stop(session.start(paths(tmp_path))) == ""
+    assert session.stop(session.start(paths(tmp_path), make_scratch())) == ""
     assert (tmp_path / "cancelled").read_text() == "17\n"
     assert not (tmp_path / "results" / ".jobs").exists()
 
@@ -116,7 +153,7 @@ def test_a_run_cancels_what_one_before_has_left_in_the_queue(tmp_path, monkeypat
 def test_an_interrupted_run_is_told_as_one(started):
     session.interrupt(started)
     assert started.process.wait(timeout=30) == 0
-    assert session.stop(started) == "interrupted"
+    assert session.stop(started) == ""
 
 
 def test_jobs_end_with_an_interrupted_run(started):
