@@ -182,16 +182,19 @@ def _find_interpreter_with_spaces():
 def _remove_left_by_snakemake():
     """Remove the empty temporary folders that killed Snakemakes of this user have left.
 
-    Each makes one as it starts and hardly uses it. Those of Snakemakes that live here are younger
-    than the oldest of these.
+    Each makes one as it starts and hardly uses it. Those of Snakemakes that live are younger than
+    the oldest of these.
     """
+    names = "TMPDIR", "TEMP", "TMP"  # by which a process finds its temporary folder
+    alive = [
+        process.info["create_time"]
+        for process in psutil.process_iter(["create_time", "cmdline", "environ"])
+        if "snakemake" in str(process.info["cmdline"])
+        and all((process.info["environ"] or {}).get(n) == os.environ.get(n) for n in names)
+    ]
+    oldest = min(alive, default=psutil.Process().create_time())
     with suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:
         own = [entry for entry in entries if re.fullmatch("snakemake[a-z0-9_]{8}", entry.name)]
-        oldest = min(
-            process.info["create_time"]
-            for process in psutil.process_iter(["create_time", "cmdline"])
-            if process.pid == os.getpid() or "snakemake" in str(process.info["cmdline"])
-        )
         for entry in own:
             found = entry.stat(follow_symlinks=False)
             private = stat.S_ISDIR(found.st_mode) and not found.st_mode & 0o077
