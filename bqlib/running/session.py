@@ -240,8 +240,8 @@ def _end(session):
         return Path(session.scratch.path, "reason").read_text(encoding="utf-8")
     if not ended_early:
         return ""
+    if process.returncode in (0, -signal.SIGINT, -signal.SIGTERM):
+        return "the run's process was told to end, by a signal from outside"
     if process.returncode < 0:
         return f"the run's process was killed (signal {-process.returncode})"
-    if process.returncode == 0:
-        return "the run's process was told to end, by a signal from outside"
     return f"the run's process ended by itself; see {session.results.log(RUN_LOG)}"

@@ -147,7 +147,7 @@ def kill_once(folder, seed, undisturbed):
     faults += [f"{path} is left" for path in (*left, *place.iterdir())]
     faults += [f"is alive at the end: {words}" for words in _shown(checkout.folder)]
     said = " | ".join(line for line in output.splitlines() if line.startswith("[bqlib]"))
-    if "Traceback" in output:
+    if said and "Traceback" in output:  # before our first word, it is Snakemake's own
         faults.append(f"shows a traceback: {output}")
     went_on = run.returncode == 0
     return Kill(stage, role, number.name, went_on, run.returncode, said, tuple(faults))
