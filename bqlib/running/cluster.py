@@ -18,6 +18,7 @@ from bqlib.running import scratch
 from bqlib.running.certificates import certified, write_certificates
 from bqlib.running.errors import ClusterError, OtherCodeError
 from bqlib.running.jobs import ENVIRONMENT, SETTINGS, Jobs, jobqueue, one_line
+from bqlib.running.journal import forget_jobs, new_name, note_name
 from bqlib.running.site import BATCH_SYSTEMS
 from bqlib.running.worker import memory_limited, refuse_other_versions, versions
 
@@ -152,11 +153,13 @@ async def _own_cluster(stack, site, folder, threads):
     loopback = "127.0.0.1:0"
     if site.system in BATCH_SYSTEMS:
         private = Layout(folder).private
-        stack.callback(Layout(folder).journal.unlink, missing_ok=True)
+        name = new_name(folder.name)
+        note_name(folder, site.system, name)
+        stack.callback(forget_jobs, folder)
         write_certificates(private)
         stack.callback(shutil.rmtree, private, ignore_errors=True)
         jobs = Jobs(site.system, folder)
-        cluster_class, arguments = jobqueue(site, folder)
+        cluster_class, arguments = jobqueue(site, folder, name)
         jobs.cluster = cluster = cluster_class(
             n_workers=0,
             job_cls=jobs.recorded(cluster_class.job_cls),

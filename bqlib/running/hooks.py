@@ -26,6 +26,7 @@ from bqlib.results.layout import RESULTS, Layout, piece_name
 from bqlib.results.timings import failed_trials
 from bqlib.running import scratch, session
 from bqlib.running.errors import RunError
+from bqlib.running.journal import note_name
 from bqlib.running.paths import Paths
 from bqlib.running.preflight import check_origin, check_results_folder, why_jobs_fail
 from bqlib.sweep.file import load, shelf_beside
@@ -104,6 +105,8 @@ class Run:
         """Start the run's process; ends this process where that cannot be."""
         try:
             self._session = session.start(self.paths, self._scratch)
+            if _submits_jobs(self._workflow):
+                note_name(self.paths.results, "slurm", self._workflow.scheduler._executor.run_uuid)
         except RunError as error:
             say(error)
             raise SystemExit(1) from None

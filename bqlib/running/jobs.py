@@ -15,7 +15,7 @@ from distributed.core import Status
 from bqlib.results.layout import Layout
 from bqlib.running.certificates import certified
 from bqlib.running.errors import ClusterError
-from bqlib.running.journal import note_job
+from bqlib.running.journal import new_name, note_job
 from bqlib.running.site import BATCH_SYSTEMS, bytes_of
 
 # Dask's settings, below its "distributed.", where ours are others.
@@ -52,11 +52,11 @@ def one_line(error):
     return " ".join(str(error).split())
 
 
-def jobqueue(site, folder):
-    """The class of dask-jobqueue for a site, and its arguments for a job."""
+def jobqueue(site, folder, name):
+    """The class of dask-jobqueue for a site, and its arguments for a job of a name."""
     import dask_jobqueue  # of an extra
 
-    name, account_word = BATCH_SYSTEMS[site.system]
+    class_name, account_word = BATCH_SYSTEMS[site.system]
     # Quoted for the shell; variables are those of the worker's machine.
     scratch = site.scratch or dask.config.get(f"jobqueue.{site.system}.local-directory", None)
     scratch = scratch or "${TMPDIR:-/tmp}"
@@ -69,11 +69,11 @@ def jobqueue(site, folder):
         "interface": site.interface,
         "local_directory": f'"${SCRATCH}"',
         "log_directory": str(Layout(folder).worker_logs),
-        "job_name": f"bqlib-{Path(folder).name}",
+        "job_name": name,
         # Paths below are relative, as batch systems have trouble with spaces in a path.
         "job_script_prologue": [
             f"cd {shlex.quote(os.getcwd())}",
-            *[f"export {name}={value}" for name, value in _environment().items()],
+            *[f"export {key}={value}" for key, value in _environment().items()],
             *site.prologue,
             # A folder of its own: Dask puts it first into sys.path, whoever owns it.
             f'{SCRATCH}=$(mktemp -d "{scratch}/bqlib-XXXXXXXXXX") || exit',
@@ -98,7 +98,7 @@ def jobqueue(site, folder):
         }
     if site.system == "oar":  # its nodes name their memory in different ways: use directives
         arguments["memory_per_core_property_name"] = "not_applicable"
-    return getattr(dask_jobqueue, name), arguments
+    return getattr(dask_jobqueue, class_name), arguments
 
 
 def _environment():
@@ -120,7 +120,7 @@ def job_script(site, folder):
         raise ClusterError(
             f"system {site.system} submits no jobs; with one: {', '.join(BATCH_SYSTEMS)}"
         )
-    cluster_class, arguments = jobqueue(site, folder)
+    cluster_class, arguments = jobqueue(site, folder, new_name(Path(folder).name))
     with tempfile.TemporaryDirectory() as scrap, chdir(scrap):  # it makes the folder of logs
         job = cluster_class.job_cls(
             "tls://LOGIN-NODE:PORT",

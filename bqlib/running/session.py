@@ -20,7 +20,7 @@ import psutil
 from bqlib.results.files import open_itself, remove_unfinished
 from bqlib.results.layout import Layout
 from bqlib.running.errors import ClusterError, RunError
-from bqlib.running.journal import cancel_jobs
+from bqlib.running.journal import cancel_jobs, forget_jobs
 from bqlib.running.paths import SOCKET
 from bqlib.running.scratch import Scratch
 from bqlib.running.site import read_site
@@ -83,9 +83,11 @@ def start(paths, scratch):
     log = results.log(RUN_LOG)
     log.parent.mkdir(parents=True, exist_ok=True)
     held = lock(results.folder, patience=LOCK_SECONDS)
-    cancel_jobs(results.folder)  # of a run that was killed: they may still wait in the queue
+    # Of a run that was killed: they may still wait in the queue. Its journal stays, as one that was
+    # just being submitted may come later; the end of this run cancels it.
+    cancel_jobs(results.folder)
     # The manifest describes what is there now, which this run will change.
-    for path in (results.journal, results.manifest, results.provenance):
+    for path in (results.manifest, results.provenance):
         path.unlink(missing_ok=True)
     remove_unfinished(results.folder)
     if own_work:
@@ -216,6 +218,7 @@ def stop(session, complete=False):
     told = session.stopping.is_set()
     session.stopping.set()
     reason = _end(session) if session.process else ""
+    forget_jobs(session.results.folder)
     if complete:
         shutil.rmtree(session.results.kept, ignore_errors=True)
     session.scratch.remove()
@@ -234,7 +237,6 @@ def _end(session):
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     if process.returncode < 0:  # it could not do it itself
-        cancel_jobs(session.results.folder)
         shutil.rmtree(session.results.private, ignore_errors=True)
     with contextlib.suppress(OSError):
         return Path(session.scratch.path, "reason").read_text(encoding="utf-8")

@@ -106,7 +106,7 @@ def cancelled(tmp_path, monkeypatch):
     return witness
 
 
-def test_from_a_journal_only_numbers_of_jobs_are_read(tmp_path, cancelled):
+def test_from_a_journal_only_numbers_and_names_of_jobs_are_read(tmp_path, cancelled):
     note_job(tmp_path, "slurm", "17")
     hostile = (
         f"touch {tmp_path}/ran",
@@ -119,7 +119,7 @@ def test_from_a_journal_only_numbers_of_jobs_are_read(tmp_path, cancelled):
     with open(Layout(tmp_path).journal, "a") as journal:
         journal.write("\n".join(hostile) + "\nslurm 20_[1-4]\n")
     cancel_jobs(tmp_path)
-    assert cancelled.read_text().splitlines() == ["17", "20_[1-4]"]
+    assert cancelled.read_text().splitlines() == ["17 20_[1-4]"]
     assert not (tmp_path / "ran").exists()
 
 

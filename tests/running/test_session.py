@@ -146,7 +146,7 @@ def test_a_run_cancels_what_one_before_has_left_in_the_queue(
     site = tmp_path / "site.yaml"
     site.write_text("system: job")
     assert session.stop(session.start(paths(tmp_path), make_scratch())) == ""
-    assert (tmp_path / "cancelled").read_text() == "17\n"
+    assert set((tmp_path / "cancelled").read_text().split()) == {"17"}
     assert not (tmp_path / "results" / ".jobs").exists()
 
 

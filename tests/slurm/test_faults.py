@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -73,10 +74,15 @@ def check_end(sweep, expected, slurm, resumed=None):
     sweep.check_nothing_left(slurm)
 
 
+def submitted(sweep):
+    """Numbers of the jobs in the journal of a run."""
+    return re.findall(r"^slurm (\d+)$", (sweep.results / ".jobs").read_text(), re.M)
+
+
 def test_a_cancelled_job_is_replaced(running, expected, slurm):
-    assert len((running.results / ".jobs").read_text().splitlines()) == 3
+    assert len(submitted(running)) == 3
     slurm.call("scancel", min(slurm.running()))
-    wait(lambda: len((running.results / ".jobs").read_text().splitlines()) > 3, running.process)
+    wait(lambda: len(submitted(running)) > 3, running.process)
     check_end(running, expected, slurm)
     assert not (running.results / ".jobs").exists()
 
@@ -155,6 +161,35 @@ def test_a_killed_snakemake_leaves_nothing_and_can_be_resumed(running, expected,
     running.process.communicate()
     running.check_nothing_left(slurm)
     check_end(running, expected, slurm, resumed=running.resume("--until", "gather"))
+
+
+SLOW_SBATCH = """#!/bin/sh
+# Submits, and does not return.
+{sbatch} "$@"
+exec sleep 30
+"""
+
+
+def test_jobs_that_were_being_submitted_as_all_was_killed_are_cancelled(
+    sweep, expected, slurm, tmp_path
+):
+    larger(sweep, SLOWLY)
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "sbatch").write_text(SLOW_SBATCH.format(sbatch=shutil.which("sbatch")))
+    (folder / "sbatch").chmod(0o755)
+    process = sweep.start("--until", "gather", PATH=f"{folder}:{os.environ['PATH']}")
+    wait(slurm.queue, process)
+    assert submitted(sweep) == []  # nobody knows their numbers
+    left = set(slurm.queue())
+    os.kill(run_process(sweep), signal.SIGKILL)
+    process.kill()
+    process.communicate()
+    resumed = sweep.resume("--until", "gather")
+    assert resumed.returncode == 0, resumed.output
+    assert sweep.pieces() == expected
+    assert not left & set(slurm.queue())
+    sweep.check_nothing_left(slurm)
 
 
 def test_an_interrupt_is_told_as_one_and_the_same_command_goes_on(running, expected, slurm):

@@ -169,6 +169,22 @@ def test_an_interrupt_cancels_single_jobs(single_jobs, slurm, tmp_path):
     single_jobs.check_nothing_left(slurm)
 
 
+def test_single_jobs_of_a_killed_snakemake_are_cancelled_by_the_next_run(single_jobs, slurm):
+    single_jobs.set_faults({"*": ["sleep", 100]})
+    process = single_jobs.start(*SOON)
+    while len(slurm.queue()) < 4:
+        assert process.poll() is None, process.communicate()[0]
+        time.sleep(0.1)
+    left = set(slurm.queue())
+    process.kill()
+    process.communicate()
+    single_jobs.set_faults({})
+    resumed = single_jobs.resume(*SOON)
+    assert resumed.returncode == 0, resumed.output
+    assert len(single_jobs.pieces()) == 4 and not left & set(slurm.queue())
+    single_jobs.check_nothing_left(slurm)
+
+
 def test_two_runs_in_two_folders_work_side_by_side(sweep, slurm, tmp_path):
     other = type(sweep)(tmp_path / "another checkout")
     processes = [run.start("--until", "gather") for run in (sweep, other)]
