@@ -2,7 +2,7 @@
 
 import json
 
-from bqlib.results.files import read_head
+from bqlib.results.damage import read_head
 from bqlib.results.layout import Layout, piece_name
 from bqlib.results.timings import failed_trials, timed_pieces
 from bqlib.sweep.experiment import Experiment

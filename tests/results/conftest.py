@@ -52,7 +52,7 @@ def finished(tmp_path_factory):
     gather(experiment, results)
     (results / "figures").mkdir()
     (results / "figures" / "mmd.svg").write_text("<svg></svg>")
-    (results / "report.html").write_text("<p>All is well.</p>")
+    (results / "report.html").write_text("<html>All is well.</html>")
     (results / "notes.txt").write_text("a user's own file")
     write_manifest(results)
     return experiment, results
