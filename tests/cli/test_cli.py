@@ -14,13 +14,14 @@ import h5netcdf
 import numpy as np
 import pytest
 from project import PROJECT
+from written_results import write_timing
 
 from bqlib import claims
 from bqlib.cli.command import CLOSED_PIPE, INTERRUPTED, NO_ANSWER, PROBLEM
 from bqlib.cli.main import COMMANDS, EXIT_CODES, main, parser
 from bqlib.results import pieces, store
 from bqlib.results.integrity import write_manifest
-from bqlib.results.layout import MANIFEST, PROVENANCE, piece_name, timing_name
+from bqlib.results.layout import MANIFEST, PROVENANCE, piece_name
 from bqlib.sweep import registry
 from bqlib.sweep.file import load
 
