@@ -108,7 +108,8 @@ def write_manifest(results, wanted=()):
     }
     text = json.dumps(provenance, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     write_atomically(at.provenance, text.encode())
-    sums |= _recorded_pieces(at) | {PROVENANCE: sha256_of(text.encode())}
+    sums |= {path: known for path, known in _recorded_pieces(at).items() if path in sums}
+    sums[PROVENANCE] = sha256_of(text.encode())
     write_atomically(at.manifest, manifest_text(sums).encode())
 
 

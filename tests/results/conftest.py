@@ -4,6 +4,7 @@ import json
 import shutil
 
 import pytest
+from complete_results import write_results
 from project import SHELF
 from written_results import TIMED, write_pieces, write_timed_pieces
 
@@ -62,3 +63,9 @@ def finished(tmp_path_factory):
 def results(finished, tmp_path):
     """A copy of the finished results, to damage."""
     return shutil.copytree(finished[1], tmp_path / "small")
+
+
+@pytest.fixture(scope="session")
+def complete(tmp_path_factory):
+    """An experiment, and its finished results with every kind of file."""
+    return write_results(tmp_path_factory.mktemp("complete"))
