@@ -45,7 +45,7 @@ def summary(results):
 
     Raises
     ------
-    FileNotFoundError, SchemaError
+    FileNotFoundError, DamagedError, SchemaError
         As :func:`bqlib.open_results` does.
     """
     at = Layout(results)

@@ -1,6 +1,7 @@
 """Damage results in every way: each damage must be named, and no other values be read.
 
-The suite does a sample. All 150: PYTHONPATH=.:tests/helpers .venv/bin/python tests/helpers/every_damage.py 150
+The suite does a sample. This does 150:
+PYTHONPATH=.:tests/helpers .venv/bin/python tests/helpers/every_damage.py 150
 """
 
 import sys
