@@ -124,7 +124,7 @@ def test_damage_before_the_end_is_not_recorded_and_one_command_mends_it(grown):
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))  # so that Snakemake sees nothing
     ran = grown.run()
     relative = [str(path.relative_to(grown.folder)) for path in damaged]
-    assert ran.returncode == 1 and jobs(ran.output) == {"all": 1, "manifest": 1, "total": 2}
+    assert ran.returncode == 1 and jobs(ran.output).keys() == {"default", "manifest", "total"}
     command = "bqlib retry --damaged results/small"
     assert all(path in ran.output for path in relative) and command in ran.output
     assert not (grown.results / MANIFEST).exists()

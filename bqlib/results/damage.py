@@ -211,6 +211,22 @@ def json_object(data):
     return content
 
 
+def read_attributes(store):
+    """Attributes of a store, which may be of another schema version.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is none.
+    ValueError
+        If it has no attributes, as its head is damaged.
+    """
+    attributes = json_object(head(store).read_bytes()).get("attributes")
+    if not isinstance(attributes, dict):
+        raise ValueError(f"{head(store)} has no attributes")
+    return attributes
+
+
 def read_head(store):
     """The head of a store: its attributes, and the metadata of its arrays.
 

@@ -16,7 +16,7 @@ from bqlib.results.damage import (
     Fault,
     damaged,
     manifest_text,
-    read_head,
+    read_attributes,
     read_manifest,
     sha256,
     sha256_of,
@@ -96,7 +96,7 @@ def write_manifest(results, wanted=()):
     faults += [Fault(path, "is missing") for path in sorted(wanted)]
     if faults:
         raise damaged(results, faults)
-    attributes = read_head(at.curves)["attributes"]
+    attributes = read_attributes(at.curves)
     # Pieces of earlier runs are reused, so that several versions can have made them.
     made = {json.dumps(made_by(results, piece)) for piece in timings_used(results)}
     provenance = {
@@ -252,7 +252,7 @@ def _stores(paths):
 def _foreign_schema(at):
     """A fault if another schema version wrote the curves."""
     try:
-        version = read_head(at.curves)["attributes"].get("schema_version")
+        version = read_attributes(at.curves).get("schema_version")
     except (OSError, ValueError):
         return []
     if version == SCHEMA_VERSION:

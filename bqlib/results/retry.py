@@ -1,6 +1,6 @@
 """Retry: which files of results are outdated, and deleting files so that a run recomputes them."""
 
-from bqlib.results.damage import Fault, damaged, json_object, read_head
+from bqlib.results.damage import Fault, damaged, json_object, read_attributes
 from bqlib.results.layout import (
     CURVES,
     MANIFEST,
@@ -61,7 +61,7 @@ def outdated(results, experiment):
 def _attributes(store):
     """Attributes of a store; none if it is missing or damaged."""
     try:
-        return read_head(store)["attributes"]
+        return read_attributes(store)
     except (OSError, ValueError):
         return {}
 

@@ -5,7 +5,7 @@ import shlex
 import shutil
 from pathlib import Path
 
-from bqlib.results.damage import DamagedError, read_head
+from bqlib.results.damage import DamagedError, read_attributes
 from bqlib.results.layout import Layout
 from bqlib.results.retry import outdated
 from bqlib.running.errors import RunError
@@ -37,7 +37,7 @@ def check_results_folder(results):
             "change its permissions, or run from another folder"
         )
     try:
-        version = read_head(Layout(results).curves)["attributes"].get("schema_version")
+        version = read_attributes(Layout(results).curves).get("schema_version")
     except (OSError, ValueError):
         return  # nothing there, or what gathering will replace
     if version != SCHEMA_VERSION:
