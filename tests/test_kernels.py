@@ -406,3 +406,16 @@ def test_bad_arguments(build, problem):
 def test_bad_length_scales(family, lengthscale):
     with pytest.raises(ValueError, match="lengthscale"):
         family(lengthscale)
+
+
+def test_kernels_add_up_by_sum():
+    kernels = [ExponentiatedQuadratic(0.5), Matern(0.4, nu=1.5), ExponentiatedQuadratic(2.0)]
+    x = np.random.default_rng(0).random((4, 2))
+    for start in ((), (0,), (0.0,)):
+        np.testing.assert_array_equal(
+            sum(kernels, *start)(x, x), (kernels[0] + kernels[1] + kernels[2])(x, x)
+        )
+    with pytest.raises(TypeError):
+        1 + kernels[0]
+    with pytest.raises(TypeError):
+        sum(kernels, 1.0)

@@ -29,7 +29,9 @@ def open_results(paths):
     Raises
     ------
     FileNotFoundError
-        If there are no curves at a path, or they lack files.
+        If there are no curves at a path.
+    DamagedError
+        If a file of the curves is missing or damaged; also when values are read later.
     SchemaError
         If results were written by another schema version, or depart from the schema.
     bqlib.results.merge.MergeError

@@ -78,12 +78,18 @@ def reading(what, *results):
 
     Any byte can be damaged, so that any exception can be raised.
     """
+    from bqlib.results.damage import DamagedError  # 10 ms, and other commands do without
     from bqlib.results.merge import MergeError  # 1.3 s
     from bqlib.schema import SchemaError  # 0.2 s
 
     try:
         yield
-    except (SchemaError, MergeError, ImportError) as error:  # their messages say what to do
+    except (
+        DamagedError,
+        SchemaError,
+        MergeError,
+        ImportError,
+    ) as error:  # their messages say what to do
         raise NoAnswerError(error) from None
     except OSError as error:
         if error.errno is not None:  # from the operating system: main reports it

@@ -18,11 +18,13 @@ from bqlib.cli.command import (
     print_json,
     reading,
 )
+from bqlib.results.damage import is_there, read_object
 from bqlib.results.layout import (
+    CLAIMS,
     MANIFEST,
-    PARTS,
     RESULTS,
     Layout,
+    has_results,
     head,
     path_of_piece,
     results_of,
@@ -99,11 +101,6 @@ def check(path, as_json):
     return PROBLEM if checked.faults else 0
 
 
-def has_results(folder):
-    """Whether a folder holds anything that a run makes."""
-    return any(Layout(folder).file(part).exists() for part in (*PARTS, MANIFEST))
-
-
 def export(results, file, points):
     """Write results to a file, and print how many."""
     from bqlib.access.opening import open_results  # 1.6 s
@@ -166,12 +163,13 @@ def claims(results, as_json):
     if not Path(results).exists():
         raise NoAnswerError(no_results(results))
     path = Layout(results).claims
-    if not path.exists():
-        raise NoAnswerError(
-            f"there are no claims in {results}: give the results of a finished sweep with the "
-            "paper's settings and studies, such as results/paper"
-        )
     with reading(path, results):
+        if not is_there(results, CLAIMS):
+            raise FileNotFoundError(
+                f"there are no claims in {results}: give the results of a finished sweep with the "
+                "paper's settings and studies, such as results/paper"
+            )
+        read_object(results, CLAIMS)  # or an error that says that it is damaged
         written = path.read_text(encoding="utf-8")
         judged, checks, _ = read(written)
         text = as_text(judged, checks)

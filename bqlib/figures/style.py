@@ -5,6 +5,8 @@ from pathlib import Path
 
 from matplotlib import rc_context
 
+from bqlib.results.files import write_atomically
+
 WIDTH = 9.0  # inches; at 100 dots an inch, the width of a README
 RC = {
     "axes.axisbelow": True,
@@ -145,7 +147,6 @@ def save(figure, path):
         with rc_context(RC):
             figure.savefig(buffer, format=file.suffix[1:], metadata=metadata[file.suffix])
         figure.set_layout_engine("none")  # once laid out: it takes as long as drawing
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(buffer.getvalue())
+        write_atomically(file, buffer.getvalue())
     figure.set_layout_engine(layout)
     return paths

@@ -49,6 +49,10 @@ class Kernel(ABC):
 
         return SumKernel(self, other) if isinstance(other, Kernel) else NotImplemented
 
+    def __radd__(self, other: float) -> Kernel:
+        # Python's sum starts at 0.
+        return self if isinstance(other, Real) and other == 0 else NotImplemented
+
     def __mul__(self, other: Kernel | float) -> Kernel:
         from bqlib.kernels.algebra import ProductKernel, ScaledKernel  # as above: a circle
 

@@ -14,8 +14,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from bqlib.figures.choice import FIGURES, Figure
 from bqlib.report import STYLE, TEMPLATES
 from bqlib.report.summary import summary
+from bqlib.results.damage import is_there, read_object
 from bqlib.results.files import write_atomically
-from bqlib.results.layout import Layout
+from bqlib.results.layout import CLAIMS, Layout
 
 # A mark and a class of report.css for each verdict.
 MARKS = {
@@ -133,7 +134,7 @@ def write_report(results, figures):
         first, in its order.
     """
     at = Layout(results)
-    judged = json.loads(at.claims.read_text(encoding="utf-8")) if at.claims.exists() else {}
+    judged = read_object(at.folder, CLAIMS) if is_there(at.folder, CLAIMS) else {}
     drawn = [_picture(at, FIGURES[name]) for name in figures]
     write_atomically(at.report, report(summary(at.folder), drawn, judged).encode())
 

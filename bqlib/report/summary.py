@@ -10,7 +10,8 @@ from statistics import median
 import numpy as np
 
 from bqlib.analysis.fits import rate_rows
-from bqlib.results.layout import Layout, cell_of, head
+from bqlib.results.damage import is_there, read_object
+from bqlib.results.layout import CLAIMS, RATES, Layout, cell_of, path_of_head
 from bqlib.results.store import find_curves, open_curves, open_dataset
 from bqlib.results.text import aligned, ranges
 from bqlib.results.timings import read_timing
@@ -44,7 +45,7 @@ def summary(results):
 
     Raises
     ------
-    FileNotFoundError, SchemaError
+    FileNotFoundError, DamagedError, SchemaError
         As :func:`bqlib.open_results` does.
     """
     at = Layout(results)
@@ -60,7 +61,8 @@ def summary(results):
     status, reason = (values.reshape(len(cells), -1) for values in (status, reason))
     rank = curves["rank_reached"].values.reshape(len(cells), -1)
     ended = (status == OK) & (rank < curves.sizes["n"])
-    judged = json.loads(at.claims.read_text(encoding="utf-8")) if at.claims.exists() else {}
+    there = is_there(at.folder, path_of_head(RATES))
+    judged = read_object(at.folder, CLAIMS) if is_there(at.folder, CLAIMS) else {}
     return {
         "title": curves.attrs["title"],
         "results": str(at.folder),
@@ -78,7 +80,7 @@ def summary(results):
         "failed": _reasons(labels, status == FAILED, reason),
         "ended": _reasons(labels, ended, reason),
         "mmd": _medians(curves, labels, status == OK),
-        "rates": rate_rows(open_dataset(at.rates)) if head(at.rates).exists() else [],
+        "rates": rate_rows(open_dataset(at.rates)) if there else [],
         "verdicts": judged.get("verdicts", {}),
         "seconds": _seconds(at.folder),
         "jobs": _jobs(at.benchmarks),

@@ -1,5 +1,7 @@
 """Exports: results as CSV, Parquet and NetCDF files, for other programs."""
 
+import io
+import json
 import math
 from importlib.util import find_spec
 from itertools import product
@@ -42,7 +44,9 @@ def export(dataset, path, points=False):
     Raises
     ------
     ValueError
-        If the suffix is another one, or the dataset lacks a dimension, or has no labels of one.
+        If the suffix is another one; if the dataset lacks a dimension, or has no labels of one; if
+        labels are texts and numbers in one dimension; or if a text as a label would be read back
+        from CSV as a number or as missing.
     IsADirectoryError
         If the path is a folder.
     TypeError
@@ -55,8 +59,14 @@ def export(dataset, path, points=False):
     In a table the columns are the sweep's labels, `seed`, `n`, `status`, `reason`, and the
     dataset's variables. A variable over integrands has a column for each, for example
     ``error_rkhs_ball``, and one over quantiles too, ``error_quantile_rkhs_ball_0.1``. Points have
-    a column for each coordinate, ``point_0``, and a ``weight``. Numbers read back as the same
-    bits. Reads about 16 MB of values at a time, whatever the size of the results.
+    a column for each coordinate, ``point_0``, and a ``weight``. Numbers and labels read back as
+    they were. A text that is None is written as an empty text.
+
+    Tables hold no attributes. A NetCDF file holds texts, numbers and lists of one of these; an
+    attribute that is None is left out, and any other one is written as a text: JSON for truth
+    values, lists and dicts, and what ``str`` gives for the rest.
+
+    Reads about 16 MB of values at a time, whatever the size of the results.
     """
     if not isinstance(dataset, xr.Dataset):
         raise TypeError(
@@ -85,12 +95,36 @@ def export(dataset, path, points=False):
     empty = [dim for dim, size in dataset.sizes.items() if not size]
     if empty:
         raise ValueError(f"there is nothing to export: no {', '.join(empty)} is selected")
+    _check_labels(dataset, suffix)
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder: give the name of a file to write")
     with replacing(path) as temporary:
         rows = writers[suffix](dataset, temporary)
     missing = int((dataset["status"] == MISSING).sum())
     return rows, missing
+
+
+def _check_labels(dataset, suffix):
+    """Raise a ValueError for labels that would not read back as they are."""
+    problems = []
+    for dim in dataset.dims:
+        labels = dataset[dim].values.tolist()
+        if dataset[dim].dtype.kind in "iufb":
+            continue
+        if not all(isinstance(label, str) for label in labels):
+            problems.append(f"the labels of {dim} are neither all texts nor all numbers")
+        elif suffix == ".csv" and dim in SWEEP_DIMS:
+            text = pd.DataFrame({dim: labels}).to_csv(index=False)
+            found = pd.read_csv(io.StringIO(text), skip_blank_lines=False)[dim].tolist()
+            lost = [label for label, read in zip(labels, found, strict=True) if label != read]
+            if lost:
+                words = ", ".join(f'"{label}"' for label in lost)
+                problems.append(
+                    f"programs that read CSV take the labels {words} of {dim} for numbers or for "
+                    "missing: export to .parquet or .nc"
+                )
+    if problems:
+        raise ValueError("; ".join(problems) + "; or give other labels by .assign_coords")
 
 
 def _write_csv(dataset, path):
@@ -106,10 +140,14 @@ def _write_parquet(dataset, path):
     import pyarrow as pa  # of the extra export
     import pyarrow.parquet as pq  # of the same extra
 
-    types = {"i": pa.int64(), "f": pa.float64(), "O": pa.string()}
     rows, writer = 0, None
     for columns in _tables(dataset):
-        schema = pa.schema([(name, types[c.dtype.kind]) for name, c in columns.items()])
+        schema = pa.schema(
+            [
+                (name, pa.string() if c.dtype == object else pa.from_numpy_dtype(c.dtype))
+                for name, c in columns.items()
+            ]
+        )
         writer = writer or pq.ParquetWriter(path, schema, compression="zstd")
         writer.write_table(pa.table(columns, schema))
         rows += len(columns["n"])
@@ -119,9 +157,12 @@ def _write_parquet(dataset, path):
 
 def _write_netcdf(dataset, path):
     dataset = dataset.drop_encoding()
-    texts = [name for name, values in dataset.variables.items() if values.dtype.kind not in "iuf"]
+    dataset.attrs = _attributes(dataset.attrs)
+    for values in dataset.variables.values():
+        values.attrs = _attributes(values.attrs)
+    texts = [name for name, values in dataset.variables.items() if values.dtype.kind in "OUT"]
     # Each as one array: Dask would load them twice, to find out the kind of their objects.
-    loaded = {name: dataset[name].astype(object).load() for name in texts}
+    loaded = {name: dataset[name].copy(data=_plain(dataset[name].values)) for name in texts}
     encoding = {name: {"zlib": True, "complevel": 1} for name in dataset.data_vars}
     for name, values in dataset.variables.items():
         if name in loaded:
@@ -176,7 +217,29 @@ def _table(part):
 
 def _plain(values):
     """Numbers as they are, texts as Python's strings."""
-    return values if values.dtype.kind in "if" else values.astype(object)
+    if values.dtype.kind not in "OUT":
+        return values
+    texts = values.astype(object)
+    texts[np.equal(texts, None)] = ""
+    return texts
+
+
+def _attributes(attributes):
+    """Attributes as a NetCDF file can hold them; :func:`export` states the rule."""
+    return {name: _attribute(value) for name, value in attributes.items() if value is not None}
+
+
+def _attribute(value):
+    several = isinstance(value, list | tuple | np.ndarray)
+    plain = value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+    items = np.ravel(np.array(plain, dtype=object)).tolist() if several else [plain]
+    if all(isinstance(item, str) and "\0" not in item for item in items):
+        return plain
+    if all(type(item) is float or (type(item) is int and abs(item) < 2**63) for item in items):
+        return plain
+    if several or isinstance(plain, bool | dict | str):
+        return json.dumps(plain, default=str)
+    return str(plain)
 
 
 def _columns(part):
@@ -184,6 +247,8 @@ def _columns(part):
     for name, values in part.data_vars.items():
         if name == "status":
             continue
+        lacking = {dim: part[dim] for dim in TRIAL_DIMS if dim not in values.dims}
+        values = values.expand_dims(lacking)
         others = [dim for dim in values.dims if dim not in (*TRIAL_DIMS, "n")]
         column = {"points": "point", "weights": "weight"}.get(name, name)
         for labels in product(*(part[dim].values.tolist() for dim in others)):

@@ -1,7 +1,6 @@
 """Files of results: written whole or not at all, and files that are private to this user."""
 
 import errno
-import json
 import os
 import re
 import shutil
@@ -9,8 +8,6 @@ import stat
 import uuid
 from contextlib import contextmanager
 from pathlib import Path
-
-from bqlib.results.layout import head
 
 # Names of what is being written: by replacing, and by write_atomically.
 UNFINISHED = re.compile(r"\.[0-9a-f]{32}\..+|\..+\.[0-9a-f]{32}\.tmp")
@@ -37,11 +34,26 @@ def write_atomically(path, data):
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    folder = os.open(path.parent, os.O_RDONLY)
+    _sync(path.parent)  # the rename itself
+
+
+def _sync(path):
+    """Wait until a file or a folder is on the disk; of a folder, the names in it."""
+    opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     try:
-        os.fsync(folder)  # the rename itself
+        os.fsync(opened)
     finally:
-        os.close(folder)
+        os.close(opened)
+
+
+def _sync_all(path):
+    """As :func:`_sync`, of a file, or of a folder and all that is in it."""
+    for folder, _, names in os.walk(path):
+        for name in names:
+            _sync(os.path.join(folder, name))
+        _sync(folder)
+    if not os.path.isdir(path):
+        _sync(path)
 
 
 def open_itself(path, flags):
@@ -98,16 +110,12 @@ def _remove(path):
         path.unlink(missing_ok=True)
 
 
-def read_head(store):
-    """The head of a store: its attributes, and the metadata of its arrays."""
-    return json.loads(head(store).read_bytes())
-
-
 @contextmanager
 def replacing(path):
     """Give a path to write a file or a folder to, which replaces `path` at the end.
 
-    The old one is removed only then. If the writing fails, it stays.
+    The old one is removed only then. If the writing fails, it stays. What was written is on the
+    disk before it gets its name, so that a power failure leaves the old one or the whole new one.
 
     Parameters
     ----------
@@ -119,6 +127,7 @@ def replacing(path):
     new, old = (path.with_name(f".{uuid.uuid4().hex}.{path.name}") for _ in range(2))
     try:
         yield new
+        _sync_all(new)
         if path.is_dir():  # which no rename replaces
             os.rename(path, old)
         try:
@@ -127,6 +136,7 @@ def replacing(path):
             if old.exists():
                 os.rename(old, path)
             raise
+        _sync(path.parent)
     finally:
         for left in (new, old):
             _remove(left)

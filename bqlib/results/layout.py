@@ -3,6 +3,7 @@
 Only the standard library is imported, because the process of each of Snakemake's jobs reads this.
 """
 
+import re
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -12,8 +13,10 @@ PROVENANCE = "provenance.json"
 CURVES, RATES, FUNCTION_ERRORS = "curves.zarr", "rates.zarr", "function_errors.zarr"
 CLAIMS, REPORT = "claims.json", "report.html"
 PIECES, TIMINGS, STUDIES, FIGURES = "pieces", "timings", "studies", "figures"
-# What a run makes and the manifest covers. Logs, benchmarks and timings describe a single run.
-PARTS = (PIECES, CURVES, RATES, FUNCTION_ERRORS, STUDIES, FIGURES, CLAIMS, REPORT, PROVENANCE)
+# What a run makes and the manifest covers. Nothing is read from logs and benchmarks but times.
+PARTS = (
+    PIECES, TIMINGS, CURVES, RATES, FUNCTION_ERRORS, STUDIES, FIGURES, CLAIMS, REPORT, PROVENANCE,
+)  # fmt: skip
 HEAD = "zarr.json"  # of a store, and of each array in it
 STORE = ".zarr"
 PIECE, TIMING = ".zarr.zip", ".json"
@@ -152,6 +155,11 @@ class Layout:
         return self.folder / ".private"
 
 
+def has_results(folder):
+    """Whether a folder holds anything that a run makes."""
+    return any(Path(folder, part).exists() for part in (*PARTS, MANIFEST))
+
+
 def head(store):
     """The file that is written last of a store, or of an array in it: no head, no store."""
     return Path(store) / HEAD
@@ -183,6 +191,18 @@ def piece_name(cell, block):
 def block_name(first, last):
     """Name of the files of a block of seeds, without a suffix."""
     return f"seeds-{first}-{last}"
+
+
+def seeds_of(piece):
+    """Seeds of the block in the name of a piece; None if it names no block.
+
+    Examples
+    --------
+    >>> seeds_of("normal/eq/0.5/sbq/seeds-0-9.zarr.zip")
+    range(0, 10)
+    """
+    block = re.fullmatch(r"seeds-(\d+)-(\d+)", PurePosixPath(piece).name.removesuffix(PIECE))
+    return range(int(block[1]), int(block[2]) + 1) if block else None
 
 
 def cell_of(piece):

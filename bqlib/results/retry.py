@@ -1,8 +1,6 @@
 """Retry: which files of results are outdated, and deleting files so that a run recomputes them."""
 
-import json
-
-from bqlib.results.files import read_head
+from bqlib.results.damage import Fault, damaged, json_object, read_attributes
 from bqlib.results.layout import (
     CURVES,
     MANIFEST,
@@ -31,6 +29,11 @@ def outdated(results, experiment):
     -------
     list of str
         Paths below the results, only of files that the sweep asks for.
+
+    Raises
+    ------
+    DamagedError
+        If the curves do not say which sweep they are of.
     """
     at, paths = Layout(results), []
     for cell in experiment.cells():
@@ -44,15 +47,21 @@ def outdated(results, experiment):
         if attributes and attributes.get("digest") != experiment.study(name).digest:
             paths.append(path_of_head(path_of_study(name)))
     attributes = _attributes(at.curves)
-    if attributes and json.loads(attributes.get("config", "{}")) != experiment.canonical():
-        paths.append(path_of_head(CURVES))
+    if attributes:
+        try:
+            config = json_object(attributes["config"])
+        except (ValueError, KeyError, TypeError):
+            what = "is damaged: its config is no JSON object"
+            raise damaged(at.folder, [Fault(path_of_head(CURVES), what)]) from None
+        if config != experiment.canonical():
+            paths.append(path_of_head(CURVES))
     return paths
 
 
 def _attributes(store):
     """Attributes of a store; none if it is missing or damaged."""
     try:
-        return read_head(store).get("attributes", {})
+        return read_attributes(store)
     except (OSError, ValueError):
         return {}
 

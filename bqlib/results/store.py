@@ -1,12 +1,9 @@
 """Stores of an experiment: the curves, gathered from the pieces, and the datasets beside them."""
 
 import difflib
-import hashlib
 import itertools
 import json
 import math
-import os
-import re
 import subprocess
 from pathlib import Path
 
@@ -15,15 +12,23 @@ import scipy
 import zarr
 
 import bqlib
+from bqlib.results.checked import CheckedStore, record_of
 from bqlib.results.codec import codecs, create, empty_arrays, integrand_labels, quiet
-from bqlib.results.files import read_head, replacing
-from bqlib.results.layout import CURVES, Layout, head, piece_name, results_of
+from bqlib.results.damage import DamagedError, Fault, damaged, sha256_of
+from bqlib.results.files import replacing
+from bqlib.results.layout import (
+    CURVES,
+    Layout,
+    head,
+    path_of_head,
+    piece_name,
+    results_of,
+)
 from bqlib.results.pieces import read_piece
 from bqlib.schema import SCHEMA_VERSION, SWEEP_DIMS, SchemaError, check_schema, tables
 from bqlib.sweep.build import build_target
 
 CHUNK_BYTES = 8 * 2**20
-CHUNK = re.compile(r"c(\.\d+)*")  # name of a chunk's file
 
 
 def gather(experiment, results):
@@ -113,10 +118,13 @@ def write_dataset(dataset, path):
 def find_curves(path):
     """The store of curves at a path, or in the folder there; else an error that says what is."""
     at = Layout(path)
-    if head(path / "mmd").exists():
+    if head(path / "mmd").exists() or (path.name == CURVES and head(path).exists()):
         return path
     if head(at.curves).exists():
         return at.curves
+    for store in (path, at.curves):
+        if store.name == CURVES and store.is_dir():
+            raise _damaged_head(store, "is missing")
     if head(path).exists():
         raise FileNotFoundError(
             f"{path} is a dataset, but not the curves: open it with "
@@ -144,26 +152,6 @@ def find_curves(path):
     )
 
 
-def check_whole(store):
-    """Refuse a store that has lost files: Zarr would silently read NaN instead."""
-    lost = []
-    for name, array in read_head(store)["consolidated_metadata"]["metadata"].items():
-        if array["chunk_key_encoding"]["configuration"]["separator"] != ".":
-            continue  # gather did not write it
-        chunks = array["chunk_grid"]["configuration"]["chunk_shape"]
-        wanted = math.prod(-(-n // c) for n, c in zip(array["shape"], chunks, strict=True))
-        folder = store / name
-        names = os.listdir(folder) if folder.is_dir() else []
-        there = sum(CHUNK.fullmatch(name) is not None for name in names)
-        if there < wanted:
-            lost.append(f"{wanted - there} of {name}")
-    if lost:
-        raise FileNotFoundError(
-            f"{store} has lost files: {', '.join(lost)}; to recompute it: bqlib retry --damaged "
-            f"{results_of(store)}, then run the sweep again"
-        )
-
-
 def open_dataset(path):
     """Open one store of an experiment: its curves, its rates, a study or another dataset.
 
@@ -180,14 +168,20 @@ def open_dataset(path):
     Raises
     ------
     FileNotFoundError
-        If there is no store at the path, or it lacks files.
+        If there is no store at the path.
+    DamagedError
+        If a file of the store is missing or damaged; also when values are read later.
     SchemaError
         If another schema version wrote the curves, or they depart from the schema.
+
+    Notes
+    -----
+    Where there is a manifest, each file is compared with it when it is read. Where there is none,
+    as in a run that has not finished, the checksums in the chunks are.
     """
     path = Path(path)
     if path.name == CURVES:
         return open_curves(find_curves(path))
-    check_whole(path)
     return _opened(path)
 
 
@@ -195,14 +189,29 @@ def open_curves(store):
     """Open the store of curves that :func:`find_curves` found; raises as :func:`open_dataset`."""
     dataset = _opened(store)
     check_schema(dataset, store)
-    check_whole(store)
+    config, known = (dataset.attrs.get(name) for name in ("config", "config_sha256"))
+    if known != sha256_of(str(config).encode()):
+        raise _damaged_head(store, "is damaged: its config_sha256 is not that of its config")
     return dataset
 
 
 def _opened(store):
     import xarray as xr  # loads pandas too, 0.6 s, and gathering needs neither
 
-    return xr.open_zarr(store, chunks=None)
+    record = record_of(store)
+    try:
+        return xr.open_zarr(CheckedStore(store, record), chunks=None, consolidated=True)
+    except DamagedError:
+        raise
+    except Exception as error:  # of any kind, because any byte of the head can be wrong
+        raise _damaged_head(store, f"is damaged: {error}") from error
+
+
+def _damaged_head(store, what):
+    """The error that says what is wrong with the head of a store."""
+    results = results_of(store)
+    path = Path(store).relative_to(results).as_posix()
+    return damaged(results, [Fault(path_of_head(path), what)])
 
 
 def _sweep_chunks(sizes):
@@ -231,7 +240,7 @@ def _provenance(experiment):
         "blas": f"{blas['name']} {blas['version']}",
         "git_commit": _git_commit(),
         "config": config,
-        "config_sha256": hashlib.sha256(config.encode()).hexdigest(),
+        "config_sha256": sha256_of(config.encode()),
     }
 
 

@@ -6,8 +6,10 @@ Only the standard library is imported, because Snakemake's own process reads tim
 """
 
 import json
+import math
+import re
 
-from bqlib.results.layout import TIMING, Layout, piece_of_timing
+from bqlib.results.layout import TIMING, Layout, piece_of_timing, seeds_of
 
 
 def timed_pieces(results):
@@ -43,6 +45,55 @@ def read_timing(results, piece):
     except (OSError, ValueError, KeyError, AttributeError, TypeError):
         return {}, {}
     return seconds, failed
+
+
+def checked_timing(results, piece):
+    """The content of a piece's file of timings.
+
+    Parameters
+    ----------
+    results : path-like
+    piece : str
+        Path below the folder of pieces.
+
+    Returns
+    -------
+    dict
+        ``digest`` and ``sha256`` of the piece, ``seconds`` and ``failed`` by seed, ``versions``.
+
+    Raises
+    ------
+    ValueError
+        If it is not as a job writes it.
+    """
+    try:
+        found = json.loads(Layout(results).timing(piece).read_bytes())
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    texts = {"digest": "[0-9a-f]{16}", "sha256": "[0-9a-f]{64}"}
+    names = {*texts, "seconds", "failed", "versions"}
+    if not isinstance(found, dict) or found.keys() != names:
+        raise ValueError(f"it has other keys than {', '.join(sorted(names))}")
+    for name, pattern in texts.items():
+        if not isinstance(found[name], str) or not re.fullmatch(pattern, found[name]):
+            raise ValueError(f"its {name} is none")
+    seconds, failed, versions = (found[name] for name in ("seconds", "failed", "versions"))
+    if not all(isinstance(part, dict) for part in (seconds, failed, versions)):
+        raise ValueError("its seconds, failed or versions are no JSON object")
+    seeds = seeds_of(piece)
+    if seeds is not None and set(seconds) != {str(seed) for seed in seeds}:
+        raise ValueError("its seconds are not those of the seeds of its piece")
+    if not all(value is None or _is_time(value) for value in seconds.values()):
+        raise ValueError("its seconds are no numbers")
+    if failed.keys() != {seed for seed, value in seconds.items() if value is None}:
+        raise ValueError("it gives seconds of a trial that failed, or none of one that did not")
+    if not all(isinstance(text, str) for text in (*failed.values(), *versions.values())):
+        raise ValueError("its failed or versions are no texts")
+    return found
+
+
+def _is_time(value):
+    return type(value) in (int, float) and math.isfinite(value) and value >= 0
 
 
 def digest_of(results, piece):

@@ -2,7 +2,7 @@
 
 import json
 
-from bqlib.results.files import read_head
+from bqlib.results.damage import read_attributes
 from bqlib.results.layout import Layout, piece_name
 from bqlib.results.timings import failed_trials, timed_pieces
 from bqlib.sweep.experiment import Experiment
@@ -16,7 +16,7 @@ def pieces_used(results):
     added to a block that was not full.
     """
     try:
-        config = json.loads(read_head(Layout(results).curves)["attributes"]["config"])
+        config = json.loads(read_attributes(Layout(results).curves)["config"])
         algorithms = [Algorithm(**algorithm) for algorithm in config["algorithms"]]
         sweep = Experiment(**config | {"algorithms": algorithms})
     except (OSError, ValueError, KeyError, TypeError):  # damage, which a check reports

@@ -5,7 +5,7 @@ import shlex
 import shutil
 from pathlib import Path
 
-from bqlib.results.files import read_head
+from bqlib.results.damage import DamagedError, read_attributes
 from bqlib.results.layout import Layout
 from bqlib.results.retry import outdated
 from bqlib.running.errors import RunError
@@ -37,8 +37,8 @@ def check_results_folder(results):
             "change its permissions, or run from another folder"
         )
     try:
-        version = read_head(Layout(results).curves)["attributes"].get("schema_version")
-    except (OSError, ValueError, KeyError):
+        version = read_attributes(Layout(results).curves).get("schema_version")
+    except (OSError, ValueError):
         return  # nothing there, or what gathering will replace
     if version != SCHEMA_VERSION:
         raise RunError(
@@ -66,7 +66,11 @@ def check_origin(paths, experiment, is_known):
     RunError
     """
     at = Layout(paths.results)
-    strange = [path for path in outdated(at.folder, experiment) if not is_known(at.file(path))]
+    try:
+        others = outdated(at.folder, experiment)
+    except DamagedError as error:
+        raise RunError(str(error)) from None
+    strange = [path for path in others if not is_known(at.file(path))]
     if strange:
         command = ["bqlib", "retry", "--sweep", str(paths.sweep), str(at.folder)]
         if shelf_beside(paths.sweep).resolve() != paths.shelf.resolve():

@@ -14,13 +14,14 @@ import h5netcdf
 import numpy as np
 import pytest
 from project import PROJECT
+from written_results import write_timing
 
 from bqlib import claims
 from bqlib.cli.command import CLOSED_PIPE, INTERRUPTED, NO_ANSWER, PROBLEM
 from bqlib.cli.main import COMMANDS, EXIT_CODES, main, parser
 from bqlib.results import pieces, store
 from bqlib.results.integrity import write_manifest
-from bqlib.results.layout import MANIFEST, PROVENANCE, piece_name, timing_name
+from bqlib.results.layout import MANIFEST, PROVENANCE, piece_name
 from bqlib.sweep import registry
 from bqlib.sweep.file import load
 
@@ -206,11 +207,10 @@ def finish(folder, name, sweep):
     experiment, results = load(folder / "sweep.yaml", SHELF), folder / name
     (cell,), (block,) = experiment.cells(), experiment.blocks()
     spec, name = experiment.spec(cell), piece_name(cell, block)
-    piece, timing = results / "pieces" / name, results / "timings" / timing_name(name)
-    for path in (piece, timing):
-        path.parent.mkdir(parents=True)
+    piece = results / "pieces" / name
+    piece.parent.mkdir(parents=True)
     piece.write_bytes(pieces.encode_piece(spec, [0], [spec.run(0)[0]]))
-    timing.write_text(json.dumps({"digest": spec.digest, "seconds": {"0": 1.0}}))
+    write_timing(results, name, piece.read_bytes(), spec.digest, {"0": 1.0})
     store.gather(experiment, results)
     (results / "claims.json").write_text(claims.as_json([], [], []))
     write_manifest(results)
@@ -255,7 +255,10 @@ def test_damaged_results_are_reported_in_a_line_with_what_to_do(
     assert main(words) == 2
     said = capsys.readouterr()
     assert said.out == "" and said.err.startswith("bqlib: small") and said.err.count("\n") == 1
-    assert "cannot be read (" in said.err and said.err.endswith("damaged, run: bqlib check small\n")
+    assert said.err.startswith(f"bqlib: small/{path} is ")
+    assert "; to see all damage: bqlib check small; to recompute what is damaged: bqlib retry " in (
+        said.err
+    )
     assert main(["check", "small"]) == 1
 
 

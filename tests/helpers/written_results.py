@@ -49,11 +49,20 @@ def write_pieces(experiment, folder):
 def write_timed_pieces(experiment, results):
     """Pieces, and their timings as if numpy was updated between the seeds."""
     for name, spec, data in write_pieces(experiment, results / "pieces"):
-        digests = {"digest": spec.digest, "sha256": sha256(data).hexdigest()}
         seed = 0 if "seeds-0-0" in name else 1
-        path = results / "timings" / timing_name(name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(digests | {"seconds": {}, "versions": {"numpy": f"2.{seed}"}}))
+        seconds = {str(seed): 0.5 + seed}
+        write_timing(results, name, data, spec.digest, seconds, {"numpy": f"2.{seed}"})
+
+
+def write_timing(results, name, data, digest, seconds, versions=None):
+    """The file of timings of a piece, as its job writes it."""
+    path = results / "timings" / timing_name(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = {
+        "digest": digest, "sha256": sha256(data).hexdigest(), "seconds": seconds,
+        "failed": {}, "versions": versions or {},
+    }  # fmt: skip
+    path.write_text(json.dumps(content, indent=1) + "\n")
 
 
 def write_failure(results):

@@ -4,6 +4,7 @@ import json
 import shutil
 
 import pytest
+from complete_results import write_results
 from project import SHELF
 from written_results import TIMED, write_pieces, write_timed_pieces
 
@@ -52,7 +53,7 @@ def finished(tmp_path_factory):
     gather(experiment, results)
     (results / "figures").mkdir()
     (results / "figures" / "mmd.svg").write_text("<svg></svg>")
-    (results / "report.html").write_text("<p>All is well.</p>")
+    (results / "report.html").write_text("<html>All is well.</html>")
     (results / "notes.txt").write_text("a user's own file")
     write_manifest(results)
     return experiment, results
@@ -62,3 +63,9 @@ def finished(tmp_path_factory):
 def results(finished, tmp_path):
     """A copy of the finished results, to damage."""
     return shutil.copytree(finished[1], tmp_path / "small")
+
+
+@pytest.fixture(scope="session")
+def complete(tmp_path_factory):
+    """An experiment, and its finished results with every kind of file."""
+    return write_results(tmp_path_factory.mktemp("complete"))

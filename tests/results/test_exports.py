@@ -1,3 +1,5 @@
+import datetime
+
 import numpy as np
 import paper_sweep
 import pytest
@@ -140,3 +142,102 @@ def test_a_folder_is_never_replaced_by_a_file(curves, tmp_path):
 def test_nothing_cannot_be_exported(curves, tmp_path):
     with pytest.raises(ValueError, match="nothing to export: no seed is selected"):
         exports.export(curves.isel(seed=[]), tmp_path / "d.csv")
+
+
+ATTRIBUTES = {
+    "none": None,
+    "text": "t",
+    "number": 0.1,
+    "infinite": np.inf,
+    "numbers": [1, 2],
+    "texts": np.array(["a", "bc"]),
+    "truth": True,
+    "numpys_truth": np.True_,
+    "mixed": [1, "b", None],
+    "nested": {"a": {"b": 1}},
+    "date": datetime.date(2020, 1, 2),
+    "huge": 2**70,
+}
+WRITTEN = {
+    "text": "t",
+    "number": 0.1,
+    "infinite": np.inf,
+    "numbers": [1, 2],
+    "texts": ["a", "bc"],
+    "truth": "true",
+    "numpys_truth": "true",
+    "mixed": '[1, "b", null]',
+    "nested": '{"a": {"b": 1}}',
+    "date": "2020-01-02",
+    "huge": str(2**70),
+}
+
+
+def test_attributes_of_any_kind_are_exported_by_the_rule_that_is_stated(curves, tmp_path):
+    plain = curves.attrs.keys()
+    given = curves.assign_attrs(ATTRIBUTES)
+    given["mmd"].attrs["none"] = given["seed"].attrs["none"] = None
+    for suffix in (".csv", ".parquet", ".nc"):
+        bqlib.export(given, tmp_path / f"curves{suffix}")
+    with xr.open_dataset(tmp_path / "curves.nc", engine="h5netcdf") as found:
+        own = {name: found.attrs[name] for name in found.attrs if name not in plain}
+        assert own.keys() == WRITTEN.keys()
+        for name, value in WRITTEN.items():
+            np.testing.assert_array_equal(own[name], value)
+        assert "none" not in found["mmd"].attrs and found["mmd"].attrs["units"] == "1"
+    assert given.attrs["none"] is None and given["mmd"].attrs["none"] is None
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".nc"])
+def test_variables_of_other_types_and_dimensions_read_back_as_they_are(curves, tmp_path, suffix):
+    given = curves.assign(
+        good=curves["mmd"] < 0.3,
+        single=curves["mmd"].astype(np.float32),
+        note=curves["reason"].copy(data=np.full(curves["reason"].shape, None)),
+        over_seeds=curves["weight_sum"].max("seed"),
+    )
+    path = tmp_path / f"curves{suffix}"
+    bqlib.export(given, path)
+    if suffix == ".nc":
+        with xr.open_dataset(path, engine="h5netcdf") as found:
+            assert found["good"].dtype == bool and found["single"].dtype == np.float32
+            assert (found["note"] == "").all()
+            np.testing.assert_array_equal(found["over_seeds"], given["over_seeds"])
+        return
+    row = read(path).iloc[-1]
+    own = given.isel(target=0, kernel=0, lengthscale=-1, algorithm=-1, seed=-1, n=-1)
+    assert row.good == own["good"].item() and np.float32(row.single) == own["single"].item()
+    assert row.over_seeds == own["over_seeds"].item()
+    if suffix == ".parquet":
+        assert row.note == ""
+
+
+@pytest.mark.parametrize("labels", [["sbq", "omp"], [1, 2], ["1a", "inf_"], ["x,y", 'a "b"\n']])
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".nc"])
+def test_labels_read_back_as_they_were(curves, tmp_path, labels, suffix):
+    given = curves.assign_coords(algorithm=labels)
+    path = tmp_path / f"curves{suffix}"
+    bqlib.export(given, path)
+    if suffix == ".nc":
+        with xr.open_dataset(path, engine="h5netcdf") as found:
+            assert found["algorithm"].values.tolist() == labels
+    else:
+        assert read(path)["algorithm"].unique().tolist() == labels
+
+
+def test_labels_that_would_be_read_as_others_are_refused(curves, tmp_path):
+    for label in ("nan", "null", "NA", "None", ""):
+        given = curves.assign_coords(algorithm=["sbq", label])
+        with pytest.raises(ValueError, match=rf'take the labels "{label}" of algorithm for numb'):
+            bqlib.export(given, tmp_path / "curves.csv")
+        bqlib.export(given, tmp_path / "curves.parquet")
+        found = pd.read_parquet(tmp_path / "curves.parquet")["algorithm"].unique().tolist()
+        assert found == ["sbq", label]
+    for labels in (["1", "2"], ["true", "false"]):
+        with pytest.raises(ValueError, match=r"export to \.parquet or \.nc; or give other labels"):
+            bqlib.export(curves.assign_coords(algorithm=labels), tmp_path / "curves.csv")
+    for labels in (["a", None], ["a", 2]):
+        given = curves.assign_coords(algorithm=np.array(labels, dtype=object))
+        for suffix in (".csv", ".parquet", ".nc"):
+            with pytest.raises(ValueError, match="algorithm are neither all texts nor all numb"):
+                bqlib.export(given, tmp_path / f"other{suffix}")

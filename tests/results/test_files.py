@@ -48,6 +48,31 @@ def test_what_is_finished_takes_the_place_of_what_was_there(tmp_path, folder):
     assert os.listdir(path.parent) == ["store"]
 
 
+@pytest.mark.parametrize("folder", [False, True])
+def test_what_is_written_is_on_the_disk_before_it_gets_its_name(tmp_path, monkeypatch, folder):
+    done = []
+    sync, rename = os.fsync, os.replace
+
+    def synced(handle):
+        done.append(os.path.basename(os.readlink(f"/proc/self/fd/{handle}")))
+        sync(handle)
+
+    def renamed(old, new):
+        done.append("rename")
+        rename(old, new)
+
+    monkeypatch.setattr("os.fsync", synced)
+    monkeypatch.setattr("os.replace", renamed)
+    (tmp_path / "store").mkdir(parents=True) if folder else None
+    with replacing(tmp_path / "store") as new:
+        for place in [new / "mmd" / "c.0", new / "zarr.json"] if folder else [new]:
+            place.parent.mkdir(exist_ok=True, parents=True)
+            place.write_text("text")
+    before, after = done[: done.index("rename")], done[done.index("rename") + 1 :]
+    assert sorted(before) == sorted(["c.0", "mmd", "zarr.json", new.name] if folder else [new.name])
+    assert after == [tmp_path.name]
+
+
 def test_where_nothing_was_written_the_old_folder_stays(tmp_path):
     (tmp_path / "store" / "inside").mkdir(parents=True)
     with pytest.raises(FileNotFoundError), replacing(tmp_path / "store"):

@@ -11,6 +11,7 @@ from damage import age, files, flip
 
 from bqlib.cli.main import main
 from bqlib.results import store
+from bqlib.results.damage import DamagedError
 from bqlib.results.integrity import check, write_manifest
 from bqlib.results.layout import MANIFEST, PROVENANCE
 
@@ -32,7 +33,9 @@ def unfinish(results):
 def test_results_as_they_were_written_have_no_faults(results):
     checked = check(results)
     assert checked.faults == () and checked.recorded
-    paths = [line.split("  ")[1] for line in (results / MANIFEST).read_text().splitlines()]
+    own, *lines = (results / MANIFEST).read_text().splitlines()
+    paths = [line.split("  ")[1] for line in lines]
+    assert own.startswith("# sha256 of the lines below: ")
     assert checked.files == len(paths) == len(set(paths))
     assert {"report.html", "figures/mmd.svg", PROVENANCE, "curves.zarr/zarr.json"} < set(paths)
     assert "notes.txt" not in paths and sum(path.startswith("pieces/") for path in paths) == 8
@@ -89,7 +92,7 @@ def test_flips_in_the_records_themselves_are_found(results):
     timing.write_text(json.dumps(record | {"sha256": "0" * 64}))
     assert list(found(results)) == [str(timing.relative_to(results))]
     timing.write_text("{")
-    assert found(results)[str(timing.relative_to(results))] == "is damaged"
+    assert "its sha256 differs" in found(results)[str(timing.relative_to(results))]
 
 
 def test_what_was_done_to_a_piece_is_named(results):
@@ -131,7 +134,10 @@ def test_pieces_without_a_record_are_checked_by_what_they_say(results):
     second.write_bytes(files(results, "pieces/**/*.zip")[-1].read_bytes())
     flip_somewhere(third, np.random.default_rng(3))
     said = found(results)
-    assert set(said) == {str(path.relative_to(results)) for path in (first, second, third)}
+    missing = {path for path in said if said[path] == "is missing"}
+    assert len(missing) == 8 and all(path.startswith("timings/") for path in missing)
+    wrong = {str(path.relative_to(results)) for path in (first, second, third)}
+    assert said.keys() - missing == wrong
     assert "schema version 0" in said[str(first.relative_to(results))]
     wrong = said[str(second.relative_to(results))]
     assert "holds a piece of the cell chen2010_mixture/eq/2/iid" in wrong
@@ -194,7 +200,7 @@ def test_seeds_of_another_block_are_named_and_not_gathered(finished, results):
     first, second = files(results, "pieces/**/*.zip")[:2]
     first.write_bytes(second.read_bytes())
     path = str(first.relative_to(results))
-    assert found(results) == {path: "holds the block seeds-1-1 of its cell"}
+    assert found(results)[path] == "holds the block seeds-1-1 of its cell"
     with pytest.raises(store.SchemaError, match="holds seeds 1 to 1, not 0 to 0"):
         store.gather(finished[0], results)
 
@@ -220,7 +226,7 @@ def test_a_store_is_checked_by_the_manifest_beside_it(results):
 def test_a_manifest_that_ends_early_is_named_and_not_the_files(results, capsys):
     lines = (results / MANIFEST).read_text().splitlines(keepends=True)
     (results / MANIFEST).write_text("".join(lines[:5]))
-    assert found(results) == {MANIFEST: "is cut short"}
+    assert found(results) == {MANIFEST: "is damaged or cut short"}
     main(["check", str(results)])
     assert f"(without {MANIFEST}): 1 fault" in capsys.readouterr().out
 
@@ -228,3 +234,87 @@ def test_a_manifest_that_ends_early_is_named_and_not_the_files(results, capsys):
 def test_a_manifest_that_is_gone_is_named(results):
     (results / MANIFEST).unlink()
     assert found(results) == {MANIFEST: "is missing: run the sweep again to write it"}
+
+
+def damage_png(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:-20])
+
+
+def recreate_what_is_missing(results, sound):
+    """As a run does: a store without its head is written anew as a whole, and other files."""
+    for path in files(sound, "**/*"):
+        ours = results / path.relative_to(sound)
+        if ours.exists() or ours.name in (MANIFEST, PROVENANCE):
+            continue
+        if ours.parent.suffix == ".zarr" and ours.name == "zarr.json":
+            shutil.rmtree(ours.parent, ignore_errors=True)
+            shutil.copytree(path.parent, ours.parent)
+        elif not any(parent.suffix == ".zarr" for parent in ours.parents):
+            shutil.copy(path, ours)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "damage"),
+    [
+        ("pieces/**/seeds-0-0.zarr.zip", cut),
+        ("pieces/**/seeds-0-0.zarr.zip", lambda path: path.unlink()),
+        ("timings/**/seeds-0-0.json", lambda path: path.unlink()),
+        ("curves.zarr/mmd/c.*", cut),
+        ("curves.zarr/zarr.json", cut),
+        ("rates.zarr/rate/c.*", lambda path: flip(path, 20)),
+        ("rates.zarr/zarr.json", lambda path: path.write_bytes(b"")),
+        ("function_errors.zarr/mmd/zarr.json", lambda path: path.unlink()),
+        ("studies/cost.zarr/seconds/c.*", lambda path: path.unlink()),
+        ("studies/cost.zarr/seconds/c.*", lambda path: shutil.copy(path, f"{path}.9")),
+        ("claims.json", lambda path: path.write_bytes(b"")),
+        ("claims.json", cut),
+        ("report.html", cut),
+        ("figures/mmd.svg", cut),
+        ("figures/mmd.svg", lambda path: path.unlink()),
+        ("figures/mmd.png", damage_png),
+        ("figures/mmd.png", lambda path: path.write_bytes(b"")),
+    ],
+)  # fmt: skip
+def test_no_manifest_vouches_for_what_is_damaged_and_one_command_mends_it(
+    complete, tmp_path, pattern, damage, capsys
+):
+    _, sound = complete
+    results = shutil.copytree(sound, tmp_path / "small")
+    unfinish(results)
+    wanted = ["figures/mmd.svg"]
+    path = files(results, pattern)[0]
+    there = set(files(results, "**/*"))
+    damage(path)
+    (path,) = set(files(results, "**/*")) - there or {path}
+    with pytest.raises(DamagedError) as caught:
+        write_manifest(results, wanted)
+    command = f"bqlib retry --damaged {results}"
+    assert str(path) in str(caught.value) and f"{command}, then run" in str(caught.value)
+    assert not (results / MANIFEST).exists() and not (results / PROVENANCE).exists()
+    assert main(command.split()[1:]) == 0
+    recreate_what_is_missing(results, sound)
+    write_manifest(results, wanted)
+    assert check(results).faults == () and check(results).recorded
+
+
+def test_pieces_that_were_deleted_as_unused_keep_no_run_from_its_end(finished, results):
+    unfinish(results)
+    piece = files(results, "pieces/**/*.zip")[0]
+    timing = results / "timings" / piece.relative_to(results / "pieces")
+    unused = timing.with_name("seeds-5-5.json")
+    text = timing.with_name("seeds-0-0.json").read_text().replace('"0"', '"5"')
+    unused.write_text(text)
+    write_manifest(results)
+    assert check(results).faults == ()
+
+
+def test_a_manifest_of_an_older_version_is_read(results):
+    lines = (results / MANIFEST).read_text().splitlines(keepends=True)[1:]
+    (results / MANIFEST).write_text("".join(line for line in lines if "timings/" not in line))
+    assert check(results).faults == () and check(results).recorded

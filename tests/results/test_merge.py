@@ -1,5 +1,6 @@
 """Several experiments opened as one."""
 
+import hashlib
 import json
 
 import numpy as np
@@ -231,16 +232,20 @@ def test_every_conflict_of_science_is_named(tmp_path):
     assert len(text.splitlines()) == 5
 
 
+def set_config(group, text):
+    group.attrs.update(config=text, config_sha256=hashlib.sha256(text.encode()).hexdigest())
+
+
 def test_targets_differ_by_their_numbers_and_not_by_their_words(copies):
     first, second = copies
     for store, about, weight in ((first, "one", 0.25), (second, "two", 0.25)):
         group = zarr.open_group(store)
         config = json.loads(group.attrs["config"])
         config["targets"]["chen2010_mixture"] |= {"about": about, "weights": [weight]}
-        group.attrs["config"] = json.dumps(config)
+        set_config(group, json.dumps(config))
     bqlib.open_results(copies)
     group = zarr.open_group(second)
-    group.attrs["config"] = group.attrs["config"].replace("[0.25]", "[0.75]")
+    set_config(group, group.attrs["config"].replace("[0.25]", "[0.75]"))
     with pytest.raises(MergeError, match=r'target "chen2010_mixture" has weights \[0\.25\]'):
         bqlib.open_results(copies)
 

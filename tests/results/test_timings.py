@@ -1,9 +1,14 @@
 """The file of timings of each piece."""
 
+import json
+
 import pytest
+from damage import files
 from written_results import BAD, GOOD, write_failure
 
 from bqlib.cli.main import main
+from bqlib.results.integrity import check
+from bqlib.results.layout import MANIFEST, PROVENANCE
 from bqlib.results.timings import failed_trials, read_timing
 
 
@@ -23,5 +28,51 @@ def test_a_damaged_file_stops_no_command_and_is_named_and_deleted(tmp_path, caps
     damaged.write_text(text, encoding="latin-1")
     assert read_timing(results, GOOD) == ({}, {})
     assert main(["retry", "--damaged", str(results)]) == 0
-    assert f"{damaged.relative_to(results)}: is damaged" in capsys.readouterr().out
+    what = "is damaged: " if text else "is empty"
+    assert f"{damaged.relative_to(results)}: {what}" in capsys.readouterr().out
     assert not damaged.exists() and not (results / "pieces" / GOOD).exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"digest": "0" * 16}, "its digest is not that of pieces/"),
+        ({"digest": "x"}, "its digest is none"),
+        ({"sha256": None}, "its sha256 is none"),
+        ({"sha256": ...}, "it has other keys"),
+        ({"sha256": "0" * 64}, "its sha256 is not that of the piece"),
+        ({"seconds": []}, "no JSON object"),
+        ({"seconds": {"0": "1.5"}}, "its seconds are no numbers"),
+        ({"seconds": {"0": True}}, "its seconds are no numbers"),
+        ({"seconds": {"0": -1.0}}, "its seconds are no numbers"),
+        ({"seconds": {"7": 1.5}}, "not those of the seeds"),
+        ({"seconds": {"0": None}}, "none of one that did not"),
+        ({"failed": {"0": "out of memory"}}, "seconds of a trial that failed"),
+        ({"failed": ...}, "it has other keys"),
+        ({"versions": {"numpy": 2}}, "no texts"),
+    ],
+)
+def test_timings_that_are_not_those_of_their_piece_are_named(results, change, said):
+    for name in (MANIFEST, PROVENANCE):  # as in a run that has not finished
+        (results / name).unlink()
+    timing = files(results, "timings/**/seeds-0-0.json")[0]
+    content = json.loads(timing.read_text()) | change
+    timing.write_text(json.dumps({k: v for k, v in content.items() if v is not ...}))
+    found = {fault.path: fault.what for fault in check(results).faults}
+    path = str(timing.relative_to(results))
+    assert said in found[path]
+    assert found.keys() - {path} <= {path.replace("timings", "pieces").replace("json", "zarr.zip")}
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_a_piece_without_its_timings_is_named_and_recomputed(results, capsys, recorded):
+    if not recorded:
+        for name in (MANIFEST, PROVENANCE):
+            (results / name).unlink()
+    timing = files(results, "timings/**/seeds-0-0.json")[0]
+    timing.unlink()
+    path = str(timing.relative_to(results))
+    assert [(f.path, f.what) for f in check(results).faults] == [(path, "is missing")]
+    main(["retry", "--damaged", str(results)])
+    assert f"{path}: is missing" in capsys.readouterr().out
+    assert not (results / path.replace("timings", "pieces").replace("json", "zarr.zip")).exists()

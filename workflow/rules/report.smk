@@ -23,6 +23,8 @@ rule report:
 rule manifest:
     input:
         rules.report.output,
+        rules.report.input,
+        rules.figures.input,
         expand(rules.study.output, study=EXPERIMENT.studies),
     output:
         AT.manifest,

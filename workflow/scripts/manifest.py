@@ -1,4 +1,4 @@
-"""Record the sha256 of all that a run made, and where it comes from."""
+"""Check all that a run made, and record its sha256 and where it comes from."""
 
 if __name__ == "__main__":
     import shutil
@@ -9,7 +9,8 @@ if __name__ == "__main__":
     from bqlib.running.client import logged
 
     results = Path(snakemake.output[0]).parent
+    wanted = [Path(path).relative_to(results).as_posix() for path in snakemake.input]
     with logged(snakemake.log[0]):
         # All pieces are there: no run has a use for their trials, and this may be killed hereafter.
         shutil.rmtree(Layout(results).kept, ignore_errors=True)
-        write_manifest(results)
+        write_manifest(results, wanted)
