@@ -34,6 +34,7 @@ from bqlib.results.layout import (
     store_at,
 )
 from bqlib.results.pieces import seeds_of_piece
+from bqlib.results.records import is_record
 from bqlib.results.timings import made_by, timed_pieces
 from bqlib.results.used import pieces_used, timings_used
 from bqlib.schema import SCHEMA_VERSION, SWEEP_DIMS, versions
@@ -106,7 +107,11 @@ def write_manifest(results):
     at = Layout(results)
     attributes = read_head(at.curves)["attributes"]
     # Pieces of earlier runs are reused, so that several versions can have made them.
-    made = {json.dumps(made_by(results, piece)) for piece in timings_used(results)}
+    made = {
+        json.dumps(software)
+        for piece in timings_used(results)
+        for software in made_by(results, piece)
+    }
     provenance = {
         "title": attributes["title"],
         "versions": versions(attributes),
@@ -196,6 +201,10 @@ def _check_folder(at, below):
             faults += [Fault(path, wrong)] if wrong else []
     if not recorded:
         faults += [fault for store in _stores(there) for fault in _faults_of_store(at, store)]
+    if not below:
+        records = [path for path in at.records.rglob("*") if path.is_file()]
+        damaged = [path for path in records if not is_record(path.read_bytes())]
+        faults += [Fault(path.relative_to(at.folder).as_posix(), "is damaged") for path in damaged]
     faults += _foreign_schema(at)
     faults = sorted(set(faults), key=lambda fault: fault.path)
     used, pieces_there = pieces_used(at.folder), {path for path in there if piece_at(path)}

@@ -3,6 +3,7 @@
 Only the standard library is imported, because the process of each of Snakemake's jobs reads this.
 """
 
+import re
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -12,11 +13,14 @@ PROVENANCE = "provenance.json"
 CURVES, RATES, FUNCTION_ERRORS = "curves.zarr", "rates.zarr", "function_errors.zarr"
 CLAIMS, REPORT = "claims.json", "report.html"
 PIECES, TIMINGS, STUDIES, FIGURES = "pieces", "timings", "studies", "figures"
-# What a run makes and the manifest covers. Logs, benchmarks and timings describe a single run.
+RECORDS = "records"
+# What a run makes and the manifest covers. Logs, benchmarks and timings describe a single run, and
+# records the code as well.
 PARTS = (PIECES, CURVES, RATES, FUNCTION_ERRORS, STUDIES, FIGURES, CLAIMS, REPORT, PROVENANCE)
 HEAD = "zarr.json"  # of a store, and of each array in it
 STORE = ".zarr"
-PIECE, TIMING = ".zarr.zip", ".json"
+PIECE, TIMING, RECORD = ".zarr.zip", ".json", ".txt"
+BLOCK = re.compile(rf"seeds-(\d+)-(\d+){re.escape(PIECE)}")
 
 
 @dataclass(frozen=True)
@@ -113,6 +117,15 @@ class Layout:
         """Configuration and versions of what made the results."""
         return self.folder / PROVENANCE
 
+    @property
+    def records(self):
+        """Folder of the records of what outputs were made of."""
+        return self.folder / RECORDS
+
+    def record(self, name):
+        """Record of what an output was made of, by the output's name, such as ``"rates"``."""
+        return self.records / f"{name}{RECORD}"
+
     def log(self, name):
         """Log of a rule, or of one of its jobs."""
         return self.folder / "logs" / f"{name}.log"
@@ -174,10 +187,12 @@ def piece_name(cell, block):
     'normal/eq/0.5/sbq/seeds-0-9.zarr.zip'
     """
     first, last = block
-    return (
-        f"{cell.target}/{cell.kernel}/{cell.lengthscale:.12g}/{cell.algorithm}/"
-        f"{block_name(first, last)}{PIECE}"
-    )
+    return f"{cell_name(cell)}/{block_name(first, last)}{PIECE}"
+
+
+def cell_name(cell):
+    """Path of the folder of a cell's pieces, below the folder of pieces."""
+    return f"{cell.target}/{cell.kernel}/{cell.lengthscale:.12g}/{cell.algorithm}"
 
 
 def block_name(first, last):
@@ -194,6 +209,29 @@ def cell_of(piece):
     ('normal', 'eq', '0.5', 'sbq')
     """
     return PurePosixPath(piece).parent.parts
+
+
+def seeds_of(piece):
+    """The seeds that the name of a piece says; none if it is no such name.
+
+    Examples
+    --------
+    >>> seeds_of("normal/eq/0.5/sbq/seeds-0-9.zarr.zip")
+    range(0, 10)
+    """
+    found = BLOCK.fullmatch(PurePosixPath(piece).name)
+    return range(int(found[1]), int(found[2]) + 1) if found else range(0)
+
+
+def job_name(piece):
+    """Name of the log and the benchmark of a piece's job.
+
+    Examples
+    --------
+    >>> job_name("normal/eq/0.5/sbq/seeds-0-9.zarr.zip")
+    'pieces/normal/eq/0.5/sbq/seeds-0-9'
+    """
+    return path_of_piece(piece).removesuffix(PIECE)
 
 
 def timing_name(piece):

@@ -49,6 +49,11 @@ def outdated(results, experiment):
     return paths
 
 
+def study_is_there(results, study):
+    """Whether a study is finished and was made for this spec, a :class:`StudySpec`."""
+    return _attributes(Layout(results).study(study.name)).get("digest") == study.digest
+
+
 def _attributes(store):
     """Attributes of a store; none if it is missing or damaged."""
     try:

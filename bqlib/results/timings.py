@@ -7,13 +7,14 @@ Only the standard library is imported, because Snakemake's own process reads tim
 
 import json
 
-from bqlib.results.layout import TIMING, Layout, piece_of_timing
+from bqlib.results.layout import TIMING, Layout, cell_name, piece_of_timing
 
 
-def timed_pieces(results):
-    """Names of the pieces that have timings, in their order."""
+def timed_pieces(results, cell=None):
+    """Names of the pieces that have timings, of all cells or of one, in their order."""
     folder = Layout(results).timings
-    files = folder.rglob(f"*{TIMING}")
+    own = folder if cell is None else folder / cell_name(cell)
+    files = own.rglob(f"*{TIMING}")
     return sorted(piece_of_timing(path.relative_to(folder)) for path in files)
 
 
@@ -50,9 +51,18 @@ def digest_of(results, piece):
     return _entry(results, piece, "digest")
 
 
+def sha256_of(results, piece):
+    """sha256 that the job of a piece recorded; None if its file of timings has none."""
+    return _entry(results, piece, "sha256")
+
+
 def made_by(results, piece):
-    """Name to version of the software that made a piece; None if its file of timings has none."""
-    return _entry(results, piece, "versions")
+    """Name to version of what made a piece, and then of what made the trials it took over.
+
+    A list of one None if its file of timings has none.
+    """
+    others = _entry(results, piece, "other_versions")
+    return [_entry(results, piece, "versions"), *(others if isinstance(others, list) else [])]
 
 
 def _entry(results, piece, name):

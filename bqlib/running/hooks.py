@@ -16,7 +16,10 @@ from pathlib import Path
 from snakemake.logging import logger
 from snakemake.scheduling.job_scheduler import JobScheduler
 
-from bqlib.results.layout import RESULTS, Layout, piece_name
+from bqlib.results.blocks import blocks_of
+from bqlib.results.layout import RESULTS, Layout, head, job_name, path_of_study, piece_name
+from bqlib.results.records import settle
+from bqlib.results.retry import study_is_there
 from bqlib.results.timings import failed_trials
 from bqlib.running import session
 from bqlib.running.errors import RunError
@@ -56,7 +59,7 @@ def prepare(workflow, config, shell):
         print(error, file=sys.stderr)
         raise SystemExit(1) from None
     paths.announce()
-    run = Run(workflow, paths, experiment)
+    run = Run(workflow, paths, experiment, project / "workflow" / "scripts")
     signal.signal(signal.SIGINT, run.interrupt)
     # Snakemake's own for SIGTERM takes a lock that the interrupted thread may hold: it waited for
     # ever where jobs had just failed.
@@ -73,12 +76,48 @@ class Run:
     ----------
     paths : bqlib.running.paths.Paths
     experiment : bqlib.sweep.experiment.Experiment
+    scripts : Path
+        Folder of the scripts of jobs.
     """
 
-    def __init__(self, workflow, paths, experiment):
-        self.paths, self.experiment = paths, experiment
+    def __init__(self, workflow, paths, experiment, scripts):
+        self.paths, self.experiment, self.scripts = paths, experiment, scripts
         self._workflow = workflow
         self._session = None
+
+    def settle(self, steps):
+        """Let dates of files say what is up to date, before Snakemake plans; say what is there.
+
+        A dry run does this too. Jobs that read the workflow again do not.
+
+        Parameters
+        ----------
+        steps : iterable of bqlib.results.records.Step
+        """
+        if not self._workflow.is_main_process:
+            return
+        at = Layout(self.paths.results)
+        blocks = list(blocks_of(self.experiment, at.folder))
+        there = [block.piece for block in blocks if block.there]
+        files = [(at.piece(p), at.timing(p), at.benchmark(job_name(p))) for p in there]
+        files = [tuple(path for path in paths if path.exists()) for paths in files]
+        settle(at.folder, files, steps, self.scripts.glob("*.py"))
+        taken = sum(len(block.seconds) for block in blocks if not block.there)
+        if taken:
+            left = sum(len(block.missing) for block in blocks)
+            say(f"{taken} trials are taken over from pieces of other blocks of seeds, {left} left")
+        lost = [block.piece for block in blocks if block.outdated]
+        studies = map(self.experiment.study, self.experiment.studies)
+        lost += [
+            path_of_study(study.name)
+            for study in studies
+            if head(at.study(study.name)).exists() and not study_is_there(at.folder, study)
+        ]
+        if lost:
+            say(
+                f"{len(lost)} pieces or studies of another sweep or of other code are replaced, "
+                f"the first is {lost[0]}: to keep them, give the sweep another name"
+            )
 
     def start(self):
         """Start the run's process; ends this process where that cannot be."""

@@ -21,7 +21,7 @@ def serve(tmp_path, act):
 
     async def work():
         progress = kept.Progress(3)
-        state = server.Server(load(QUICK), progress, kept.Kept(tmp_path / "kept"))
+        state = server.Server(load(QUICK), progress, tmp_path)
         async with (
             LocalCluster(n_workers=1, processes=False, asynchronous=True, **QUIET) as cluster,
             Client(cluster, asynchronous=True) as client,

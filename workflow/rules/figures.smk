@@ -4,7 +4,7 @@
 rule figures:
     input:
         expand(
-            head(AT.store("{dataset}")),
+            [head(AT.store("{dataset}")), AT.record("{dataset}")],
             dataset=sorted({dataset for figure in FIGURES for dataset in figure.datasets}),
         ),
     output:
@@ -13,6 +13,7 @@ rule figures:
             name=[figure.name for figure in FIGURES],
             suffix=["svg", "png"],
         ),
+        record=AT.record("figures"),
     log:
         AT.log("figures"),
     benchmark:
@@ -20,9 +21,11 @@ rule figures:
     threads: 2
     params:
         datasets={figure.name: list(figure.datasets) for figure in FIGURES},
-        code=code_of(
+        made_by=made_by(
+            "figures.py",
             "bqlib.figures.style:save",
             *(f"bqlib.figures.{figure.name}:{figure.name}" for figure in FIGURES),
+            settings={figure.name: list(figure.datasets) for figure in FIGURES},
         ),
     script:
         "../scripts/figures.py"
