@@ -25,9 +25,10 @@ from bqlib.results.layout import (
     Layout,
     head,
     path_of_piece,
+    path_of_timing,
     results_of,
 )
-from bqlib.results.retry import delete, outdated
+from bqlib.results.retry import delete, outdated, set_aside
 from bqlib.results.text import aligned
 from bqlib.running.errors import RunError
 
@@ -139,7 +140,7 @@ def retry(results, damaged, sweep, shelf):
         raise NoAnswerError(error) from None
     with held:
         failed = all_failed(results)
-        paths = [path_of_piece(piece) for piece, _, _ in failed]
+        paths = []
         for piece, seed, reason in failed:
             print(f"{piece}: seed {seed} failed: {reason}")
         if damaged:
@@ -153,10 +154,15 @@ def retry(results, damaged, sweep, shelf):
             paths += others
             for path in others:
                 print(f"{path}: made by a different sweep or a different version of the code")
-        deleted = delete(results, paths)
-    files = f"{counted(deleted, 'file')} deleted; the next run recreates what is missing"
+        retried = {piece for piece, _, _ in failed}
+        wrong = {p for p in retried if {path_of_piece(p), path_of_timing(p)} & {*paths}}
+        changed = set_aside(results, retried - wrong)
+        changed += delete(results, [*map(path_of_piece, retried), *paths])
+    files = (
+        f"{counted(changed, 'file')} deleted or set aside; the next run recreates what is missing"
+    )
     failures = counted(len(failed), "failed trial")
-    print(f"{failures}; {files if deleted else 'nothing to delete'}")
+    print(f"{failures}; {files if changed else 'nothing to delete'}")
 
 
 def claims(results, as_json):
@@ -245,9 +251,10 @@ COMMANDS = (
         run=retry,
         summary="delete failed or damaged pieces so that the next run recomputes them",
         about=(
-            "Deletes the pieces with failed trials and the results gathered from them. The next "
-            "run recomputes these and keeps the rest. Deletes nothing while a run works on the "
-            "results."
+            "Lets the next run try failed trials again: sets aside the pieces with failed trials, "
+            "and deletes the results gathered from them. The next run recomputes these, takes over "
+            "the trials that succeeded, and keeps the rest. Changes nothing while a run works on "
+            "the results."
         ),
         examples=(
             "bqlib retry results/quick",

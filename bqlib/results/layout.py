@@ -20,7 +20,8 @@ PARTS = (PIECES, CURVES, RATES, FUNCTION_ERRORS, STUDIES, FIGURES, CLAIMS, REPOR
 HEAD = "zarr.json"  # of a store, and of each array in it
 STORE = ".zarr"
 PIECE, TIMING, RECORD = ".zarr.zip", ".json", ".txt"
-BLOCK = re.compile(rf"seeds-(\d+)-(\d+){re.escape(PIECE)}")
+RETRIED = ".retried"  # before the suffix of a piece whose failed trials are run again
+BLOCK = re.compile(rf"seeds-(\d+)-(\d+)({re.escape(RETRIED)})?{re.escape(PIECE)}")
 
 
 @dataclass(frozen=True)
@@ -221,6 +222,22 @@ def seeds_of(piece):
     """
     found = BLOCK.fullmatch(PurePosixPath(piece).name)
     return range(int(found[1]), int(found[2]) + 1) if found else range(0)
+
+
+def retried_name(piece):
+    """Name that a piece gets when its failed trials are to be run again.
+
+    Examples
+    --------
+    >>> retried_name("normal/eq/0.5/sbq/seeds-0-9.zarr.zip")
+    'normal/eq/0.5/sbq/seeds-0-9.retried.zarr.zip'
+    """
+    return piece.removesuffix(PIECE) + RETRIED + PIECE
+
+
+def is_retried(piece):
+    """Whether a name is one that :func:`retried_name` gives."""
+    return piece.endswith(RETRIED + PIECE)
 
 
 def job_name(piece):

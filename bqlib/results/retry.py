@@ -1,8 +1,9 @@
 """Retry: which files of results are outdated, and deleting files so that a run recomputes them."""
 
 import json
+import os
 
-from bqlib.results.files import read_head
+from bqlib.results.files import read_head, write_atomically
 from bqlib.results.layout import (
     CURVES,
     MANIFEST,
@@ -14,9 +15,10 @@ from bqlib.results.layout import (
     path_of_timing,
     piece_at,
     piece_name,
+    retried_name,
     store_at,
 )
-from bqlib.results.timings import digest_of
+from bqlib.results.timings import digest_of, read_timing
 
 
 def outdated(results, experiment):
@@ -60,6 +62,33 @@ def _attributes(store):
         return read_head(store).get("attributes", {})
     except (OSError, ValueError):
         return {}
+
+
+def set_aside(results, pieces):
+    """Rename pieces with failed trials, so that the next run takes over their other trials.
+
+    Pieces stay where no trial succeeded, or where no digest says what the trials are.
+
+    Parameters
+    ----------
+    results : path-like
+    pieces : iterable of str
+        Names of pieces, whose paths :func:`delete` should get as well: it deletes their timings.
+
+    Returns
+    -------
+    int
+        How many pieces were renamed.
+    """
+    at, renamed = Layout(results), 0
+    for piece in pieces:
+        if read_timing(results, piece)[0] and digest_of(results, piece):
+            new = retried_name(piece)
+            # The timings first: without them, nobody can tell what the piece is.
+            write_atomically(at.timing(new), at.timing(piece).read_bytes())
+            os.replace(at.piece(piece), at.piece(new))
+            renamed += 1
+    return renamed
 
 
 def delete(results, paths):
