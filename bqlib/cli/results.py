@@ -249,7 +249,7 @@ COMMANDS = (
     Command(
         name="retry",
         run=retry,
-        summary="delete failed or damaged pieces so that the next run recomputes them",
+        summary="let the next run try failed trials again, and recompute damaged files",
         about=(
             "Lets the next run try failed trials again: sets aside the pieces with failed trials, "
             "and deletes the results gathered from them. The next run recomputes these, takes over "

@@ -82,6 +82,14 @@ def read_head(store):
     return json.loads(head(store).read_bytes())
 
 
+def attributes_of(store):
+    """Attributes of a store; none if it is missing or damaged."""
+    try:
+        return read_head(store).get("attributes", {})
+    except (OSError, ValueError, AttributeError):
+        return {}
+
+
 @contextmanager
 def replacing(path):
     """Give a path to write a file or a folder to, which replaces `path` at the end.

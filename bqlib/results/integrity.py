@@ -75,7 +75,7 @@ class Checked:
     faults : tuple of Fault
     unused : tuple of str
         Pieces that are not in the curves, because the sweep no longer asks for them: other cells
-        or, if seeds were added to a block that was not full, other blocks.
+        or other blocks of seeds.
     """
 
     files: int

@@ -251,6 +251,11 @@ def job_name(piece):
     return path_of_piece(piece).removesuffix(PIECE)
 
 
+def job_name_of_study(name):
+    """Name of the log and the benchmark of a study's job."""
+    return path_of_study(name).removesuffix(STORE)
+
+
 def timing_name(piece):
     """Path of a piece's timings below their folder, from the name of the piece.
 

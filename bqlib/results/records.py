@@ -1,7 +1,8 @@
 """Records: what each output was made of. They decide what a run makes again, not dates of files.
 
-The job of an output writes its record, beside the output, at its end: a digest of its code and its
-settings, and of the content of its inputs. Pieces need none, as their timings hold their digest.
+The job of an output writes its record at its end: a digest of its code and its settings, and of the
+content of its inputs. Pieces and studies need none: the timings of a piece hold its digest, and so
+does the head of a study.
 
 Snakemake compares dates, and cannot be told not to: a copy of results, or a script that was only
 touched, would run everything again. So :func:`settle` gives files the dates that say what the
@@ -17,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from bqlib.results.files import write_atomically
+from bqlib.results.files import attributes_of, write_atomically
 from bqlib.results.layout import Layout, piece_at
 from bqlib.results.timings import sha256_of
 
@@ -33,7 +34,7 @@ class Step:
     made_by : str
         Digest of its code and its settings, see :func:`digest`.
     inputs : tuple of Path
-        Pieces, and outputs of other steps with their records.
+        Pieces, studies, and outputs of other steps with their records.
     outputs : tuple of Path
     record : Path
         One of `outputs`.
@@ -76,7 +77,7 @@ def is_record(data):
     return DIGEST.fullmatch(data.decode(errors="replace")) is not None
 
 
-def settle(results, pieces, steps, scripts):
+def settle(results, finished, steps, scripts):
     """Give outputs dates that let Snakemake make again what must be, and nothing else.
 
     An output that would be made of what it was made of gets a date after those of its inputs and
@@ -88,8 +89,9 @@ def settle(results, pieces, steps, scripts):
     ----------
     results : path-like
         The experiment's folder of results.
-    pieces : iterable of tuple of Path
-        The files of each finished piece that was made by this sweep and this code.
+    finished : iterable of tuple of Path
+        The files of each piece and study that was made by this sweep and this code; the first
+        of each exists.
     steps : iterable of Step
         Each after those that make its inputs.
     scripts : iterable of Path
@@ -101,7 +103,7 @@ def settle(results, pieces, steps, scripts):
         if script.stat().st_mtime > now:
             _set_date(script, now - 1)
     after = max(map(_date, scripts), default=0.0)
-    for files in pieces:
+    for files in finished:
         _make_newer(files, after, now)
     for step in steps:
         expected[step.record] = _made_of(at, step.made_by, step.inputs, expected.get)
@@ -109,8 +111,7 @@ def settle(results, pieces, steps, scripts):
             continue
         inputs = [_date(path) for path in step.inputs if path.exists()]
         if _written(step.record) == expected[step.record]:
-            files = [path for path in (*step.outputs, step.benchmark) if path.exists()]
-            _make_newer(files, after, now, inputs)
+            _make_newer([*step.outputs, step.benchmark], after, now, inputs)
         else:
             before = min([after, *inputs]) - 1
             if _date(step.record) > before:
@@ -119,6 +120,7 @@ def settle(results, pieces, steps, scripts):
 
 def _make_newer(files, after, now, inputs=()):
     """Let files be newer than a date, not older than their inputs and not from the future."""
+    files = [path for path in files if path.exists()]
     dates = [_date(path) for path in files]
     if min(dates) <= after or max(dates) > now or min(dates) < max(inputs, default=0.0):
         for path in files:
@@ -144,6 +146,8 @@ def _made_of(at, made_by, inputs, record_of):
             found[below] = sha256_of(at.folder, piece_at(below))
         elif at.records in path.parents:
             found[below] = record_of(path)
+        elif at.studies in path.parents:
+            found[below] = attributes_of(path.parent).get("digest")
     return digest([made_by, found])
 
 

@@ -3,7 +3,7 @@
 import json
 import os
 
-from bqlib.results.files import read_head, write_atomically
+from bqlib.results.files import attributes_of, write_atomically
 from bqlib.results.layout import (
     CURVES,
     MANIFEST,
@@ -42,10 +42,10 @@ def outdated(results, experiment):
             if at.piece(piece).exists() and digest_of(results, piece) not in (digest, None):
                 paths.append(path_of_piece(piece))
     for name in experiment.studies:
-        attributes = _attributes(at.study(name))
+        attributes = attributes_of(at.study(name))
         if attributes and attributes.get("digest") != experiment.study(name).digest:
             paths.append(path_of_head(path_of_study(name)))
-    attributes = _attributes(at.curves)
+    attributes = attributes_of(at.curves)
     if attributes and json.loads(attributes.get("config", "{}")) != experiment.canonical():
         paths.append(path_of_head(CURVES))
     return paths
@@ -53,15 +53,7 @@ def outdated(results, experiment):
 
 def study_is_there(results, study):
     """Whether a study is finished and was made for this spec, a :class:`StudySpec`."""
-    return _attributes(Layout(results).study(study.name)).get("digest") == study.digest
-
-
-def _attributes(store):
-    """Attributes of a store; none if it is missing or damaged."""
-    try:
-        return read_head(store).get("attributes", {})
-    except (OSError, ValueError):
-        return {}
+    return attributes_of(Layout(results).study(study.name)).get("digest") == study.digest
 
 
 def set_aside(results, pieces):

@@ -12,8 +12,7 @@ from bqlib.sweep.spec import Algorithm
 def pieces_used(results):
     """Names of the pieces that the sweep of the curves asks for; None if there are no curves.
 
-    The folder can hold others as well: pieces of other cells, or of other blocks if seeds were
-    added to a block that was not full.
+    The folder can hold others as well: pieces of other cells, or of other blocks of seeds.
     """
     try:
         config = json.loads(read_head(Layout(results).curves)["attributes"]["config"])

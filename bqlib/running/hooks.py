@@ -17,7 +17,15 @@ from snakemake.logging import logger
 from snakemake.scheduling.job_scheduler import JobScheduler
 
 from bqlib.results.blocks import blocks_of
-from bqlib.results.layout import RESULTS, Layout, head, job_name, path_of_study, piece_name
+from bqlib.results.layout import (
+    RESULTS,
+    Layout,
+    head,
+    job_name,
+    job_name_of_study,
+    path_of_study,
+    piece_name,
+)
 from bqlib.results.records import settle
 from bqlib.results.retry import study_is_there
 from bqlib.results.timings import failed_trials
@@ -98,20 +106,21 @@ class Run:
             return
         at = Layout(self.paths.results)
         blocks = list(blocks_of(self.experiment, at.folder))
-        there = [block.piece for block in blocks if block.there]
-        files = [(at.piece(p), at.timing(p), at.benchmark(job_name(p))) for p in there]
-        files = [tuple(path for path in paths if path.exists()) for paths in files]
-        settle(at.folder, files, steps, self.scripts.glob("*.py"))
+        studies = [self.experiment.study(name) for name in self.experiment.studies]
+        pieces = [block.piece for block in blocks if block.there]
+        names = [study.name for study in studies if study_is_there(at.folder, study)]
+        finished = [(at.piece(p), at.timing(p), at.benchmark(job_name(p))) for p in pieces]
+        finished += [(head(at.study(n)), at.benchmark(job_name_of_study(n))) for n in names]
+        settle(at.folder, finished, steps, self.scripts.glob("*.py"))
         taken = sum(len(block.seconds) for block in blocks if not block.there)
         if taken:
             left = sum(len(block.missing) for block in blocks)
             say(f"{taken} trials are taken over from pieces of other blocks of seeds, {left} left")
         lost = [block.piece for block in blocks if block.outdated]
-        studies = map(self.experiment.study, self.experiment.studies)
         lost += [
             path_of_study(study.name)
             for study in studies
-            if head(at.study(study.name)).exists() and not study_is_there(at.folder, study)
+            if head(at.study(study.name)).exists() and study.name not in names
         ]
         if lost:
             say(

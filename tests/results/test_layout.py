@@ -10,6 +10,7 @@ from bqlib.results.layout import (
     cell_of,
     is_retried,
     job_name,
+    job_name_of_study,
     path_of_head,
     path_of_piece,
     path_of_study,
@@ -43,7 +44,8 @@ def test_the_name_of_a_piece_says_its_seeds_and_its_job():
     assert not seeds_of("normal/eq/1/sbq/seeds-0.zarr.zip")
     assert is_retried(retried_name(PIECE)) and not is_retried(PIECE)
     assert AT.log(job_name(PIECE)) == AT.log("pieces/normal/eq/0.3/sbq/seeds-0-9")
-    assert AT.record("rates") != AT.record("studies/rates")
+    assert AT.log(job_name_of_study("cost")) == AT.log("studies/cost")
+    assert AT.record("rates") != AT.record("report")
 
 
 def test_a_piece_and_its_timings_lead_to_each_other():

@@ -1,13 +1,12 @@
 """Records of what outputs were made of, and the dates that follow from them."""
 
 import os
-import shutil
 import time
 
 import pytest
 
 from bqlib.results.integrity import check
-from bqlib.results.layout import Layout, path_of_timing
+from bqlib.results.layout import Layout, path_of_piece, path_of_timing
 from bqlib.results.records import Step, digest, settle, write_record
 from bqlib.results.retry import delete
 from bqlib.results.timings import sha256_of
@@ -35,7 +34,8 @@ def made(tmp_path):
         write_record(at.folder, step.record, step.made_by, step.inputs)
 
     def settled(steps=steps):
-        settle(at.folder, [(at.piece(PIECE), at.timing(PIECE))], steps, [script])
+        pieces = [(at.piece(PIECE), at.timing(PIECE), at.benchmark("none"))]
+        settle(at.folder, pieces, steps, [script])
         return [is_current(step, script) for step in steps]
 
     return at, steps, script, settled
@@ -116,16 +116,24 @@ def test_what_is_missing_and_what_belongs_to_others_is_left_alone(made, monkeypa
     assert settled() == [True, False]
 
 
-def test_pieces_are_known_by_what_their_jobs_recorded(results):
+def test_pieces_and_studies_are_known_by_what_their_jobs_recorded(results):
     at = Layout(results)
     piece = next(path for path in at.pieces.rglob("*.zip"))
     name = piece.relative_to(at.pieces).as_posix()
-    shutil.copy(piece, at.folder / "other.zip")
-    write_record(at.folder, at.record("a"), "code", [piece, at.folder / "other.zip"])
-    assert (
-        at.record("a").read_text()
-        == digest(["code", {f"pieces/{name}": sha256_of(at.folder, name)}]) + "\n"
-    )
+    study = at.study("cost") / "zarr.json"
+    study.parent.mkdir(parents=True)
+    study.write_text('{"attributes": {"digest": "one"}}')
+    inputs = [piece, study, at.figure("mmd", "svg")]
+
+    def record():
+        write_record(at.folder, at.record("a"), "code", inputs)
+        return at.record("a").read_text()
+
+    sums = {path_of_piece(name): sha256_of(at.folder, name), "studies/cost.zarr/zarr.json": "one"}
+    before = record()
+    assert before == digest(["code", sums]) + "\n"
+    study.write_text('{"attributes": {"digest": "two"}}')
+    assert record() != before
+    study.unlink()
     at.file(path_of_timing(name)).unlink()
-    write_record(at.folder, at.record("b"), "code", [piece])
-    assert at.record("b").read_text() != at.record("a").read_text()
+    assert record() not in (before, digest(["code", {}]) + "\n")

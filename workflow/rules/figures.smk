@@ -1,12 +1,15 @@
 # The figures, each drawn by the function of its name in bqlib/figures.
 
 
+DATASETS = sorted({dataset for figure in FIGURES for dataset in figure.datasets})
+STUDIES = [f"studies/{name}" for name in EXPERIMENT.studies]
+
+
 rule figures:
     input:
-        expand(
-            [head(AT.store("{dataset}")), AT.record("{dataset}")],
-            dataset=sorted({dataset for figure in FIGURES for dataset in figure.datasets}),
-        ),
+        expand(head(AT.store("{dataset}")), dataset=DATASETS),
+        # A study itself says what it was made of.
+        expand(AT.record("{dataset}"), dataset=[d for d in DATASETS if d not in STUDIES]),
     output:
         expand(
             AT.figure("{name}", "{suffix}"),

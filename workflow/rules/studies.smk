@@ -1,15 +1,9 @@
 # Studies: what the curves of a sweep cannot say. One job each; the run's process spreads its seeds.
 
 
-def made_by_study(wildcards):
-    study = EXPERIMENT.study(wildcards.study)
-    return digest([study.digest, study.about()])
-
-
 rule study:
     output:
         head(AT.study("{study}")),
-        record=AT.record("studies/{study}"),
     log:
         AT.log("studies/{study}"),
     benchmark:
@@ -18,7 +12,5 @@ rule study:
     params:
         digest=lambda wildcards: EXPERIMENT.study(wildcards.study).digest,
         about=lambda wildcards: EXPERIMENT.study(wildcards.study).about(),
-        # Not its script: a study may take hours.
-        made_by=made_by_study,
     script:
         "../scripts/study.py"

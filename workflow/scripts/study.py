@@ -3,8 +3,6 @@
 if __name__ == "__main__":
     from pathlib import Path
 
-    from bqlib.results.layout import results_of
-    from bqlib.results.records import write_record
     from bqlib.results.store import write_dataset
     from bqlib.running.client import fetch_study, logged
     from bqlib.sweep import registry
@@ -14,7 +12,4 @@ if __name__ == "__main__":
         own = {"threads": snakemake.threads, "memory": snakemake.resources.get("mem_mb")}
         results = fetch_study(name, snakemake.params.digest, **own)
         dataset = registry.find("study", name).dataset(results, snakemake.params.about)
-        store = Path(snakemake.output[0]).parent
-        write_dataset(dataset, store)
-        made_by = snakemake.params.made_by
-        write_record(results_of(store), snakemake.output.record, made_by, snakemake.input)
+        write_dataset(dataset, Path(snakemake.output[0]).parent)
