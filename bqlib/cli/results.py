@@ -156,13 +156,12 @@ def retry(results, damaged, sweep, shelf):
                 print(f"{path}: made by a different sweep or a different version of the code")
         retried = {piece for piece, _, _ in failed}
         wrong = {p for p in retried if {path_of_piece(p), path_of_timing(p)} & {*paths}}
-        changed = set_aside(results, retried - wrong)
-        changed += delete(results, [*map(path_of_piece, retried), *paths])
-    files = (
-        f"{counted(changed, 'file')} deleted or set aside; the next run recreates what is missing"
-    )
+        aside = set_aside(results, retried - wrong)
+        deleted = delete(results, [*map(path_of_piece, retried), *paths])
+    kept = f"{counted(aside, 'piece')} set aside, " if aside else ""
+    files = f"{kept}{counted(deleted, 'file')} deleted; the next run recreates what is missing"
     failures = counted(len(failed), "failed trial")
-    print(f"{failures}; {files if changed else 'nothing to delete'}")
+    print(f"{failures}; {files if deleted else 'nothing to delete'}")
 
 
 def claims(results, as_json):
