@@ -64,6 +64,7 @@ def test_a_piece_that_is_gone_has_no_trials(experiment, cell, tmp_path):
         ((0, 2), [0, 2], [1], None, True),
         ((1, 2), [1, 2], [], None, False),  # seed 1 has failed since
         ((2, 3), [2, 3], [], None, False),  # the sweep does not ask for seed 3
+        ((2, 3), [2], [3], None, False),
         ((0, 2), [0, 2], [1], "other", False),
     ],
 )

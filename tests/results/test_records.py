@@ -54,10 +54,10 @@ def set_dates(paths, dates):
         os.utime(path, (date, date))
 
 
-@pytest.mark.parametrize("piece", [1e9, 3e9])
+@pytest.mark.parametrize("piece", [1e9, 1.9e9, 3e9])
 @pytest.mark.parametrize("gathered", [2e9, 1.1e9])
 @pytest.mark.parametrize("benchmark", [3e9, 1.1e9])
-@pytest.mark.parametrize("script", [3e9, 1.2e9])
+@pytest.mark.parametrize("script", [3e9, 1.2e9, 0.9e9])
 def test_dates_say_nothing_of_what_is_current(made, piece, gathered, benchmark, script):
     at, _, own, settled = made
     paths = [at.piece(PIECE), at.curves, at.record("curves"), at.benchmark("gather"), own]
