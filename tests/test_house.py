@@ -30,7 +30,7 @@ FOREIGN = ("dask", "distributed", "matplotlib", "pydantic", "snakemake", "xarray
 RESULTS = {
     ".jobs", ".lock", ".private", ".trials", "benchmarks", "claims.json", "curves.zarr", "figures",
     "function_errors.zarr", "logs", "manifest-sha256.txt", "pieces", "provenance.json",
-    "rates.zarr", "report.html", "studies", "timings", "zarr.json",
+    "rates.zarr", "records", "report.html", "studies", "timings", "zarr.json",
 }  # fmt: skip
 JOINING = {"Path", "glob", "join", "joinpath", "rglob", "with_name"}
 REASON = re.compile(r"#.*(\d (ms|s|MB)\b|\bextra\b|\bcircle\b|not on every system)")

@@ -27,9 +27,10 @@ from bqlib.results.layout import (
     has_results,
     head,
     path_of_piece,
+    path_of_timing,
     results_of,
 )
-from bqlib.results.retry import delete, outdated
+from bqlib.results.retry import delete, outdated, set_aside
 from bqlib.results.text import aligned
 from bqlib.running.errors import RunError
 
@@ -136,7 +137,7 @@ def retry(results, damaged, sweep, shelf):
         raise NoAnswerError(error) from None
     with held:
         failed = all_failed(results)
-        paths = [path_of_piece(piece) for piece, _, _ in failed]
+        paths = []
         for piece, seed, reason in failed:
             print(f"{piece}: seed {seed} failed: {reason}")
         if damaged:
@@ -150,8 +151,12 @@ def retry(results, damaged, sweep, shelf):
             paths += others
             for path in others:
                 print(f"{path}: made by a different sweep or a different version of the code")
-        deleted = delete(results, paths)
-    files = f"{counted(deleted, 'file')} deleted; the next run recreates what is missing"
+        retried = {piece for piece, _, _ in failed}
+        wrong = {p for p in retried if {path_of_piece(p), path_of_timing(p)} & {*paths}}
+        aside = set_aside(results, retried - wrong)
+        deleted = delete(results, [*map(path_of_piece, retried), *paths])
+    kept = f"{counted(aside, 'piece')} set aside, " if aside else ""
+    files = f"{kept}{counted(deleted, 'file')} deleted; the next run recreates what is missing"
     failures = counted(len(failed), "failed trial")
     print(f"{failures}; {files if deleted else 'nothing to delete'}")
 
@@ -241,11 +246,12 @@ COMMANDS = (
     Command(
         name="retry",
         run=retry,
-        summary="delete failed or damaged pieces so that the next run recomputes them",
+        summary="let the next run try failed trials again, and recompute damaged files",
         about=(
-            "Deletes the pieces with failed trials and the results gathered from them. The next "
-            "run recomputes these and keeps the rest. Deletes nothing while a run works on the "
-            "results."
+            "Lets the next run try failed trials again: sets aside the pieces with failed trials, "
+            "and deletes the results gathered from them. The next run recomputes these, takes over "
+            "the trials that succeeded, and keeps the rest. Changes nothing while a run works on "
+            "the results."
         ),
         examples=(
             "bqlib retry results/quick",

@@ -22,7 +22,6 @@ from bqlib.results.layout import (
     CLAIMS,
     FIGURES,
     HEAD,
-    PIECE,
     PROVENANCE,
     REPORT,
     TIMINGS,
@@ -33,6 +32,7 @@ from bqlib.results.layout import (
     path_of_piece,
     path_of_timing,
     piece_at,
+    seeds_of,
 )
 from bqlib.results.pieces import seeds_of_piece
 from bqlib.results.timings import checked_timing
@@ -121,9 +121,8 @@ def fault_of_piece(results, path):
     labels = [f"{label:.12g}" if isinstance(label, float) else str(label) for label in labels]
     if cell_of(piece_at(path)) != tuple(labels):
         return f"holds a piece of the cell {'/'.join(labels)}"
-    block = block_name(seeds[0], seeds[-1])
-    if not path.endswith(f"/{block}{PIECE}"):
-        return f"holds the block {block} of its cell"
+    if list(seeds_of(path)) != seeds:
+        return f"holds the block {block_name(seeds[0], seeds[-1])} of its cell"
     return None
 
 

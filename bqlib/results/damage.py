@@ -227,6 +227,14 @@ def read_attributes(store):
     return attributes
 
 
+def attributes_of(store):
+    """Attributes of a store; none if it is missing or damaged."""
+    try:
+        return read_attributes(store)
+    except (OSError, ValueError):
+        return {}
+
+
 def read_head(store):
     """The head of a store: its attributes, and the metadata of its arrays.
 

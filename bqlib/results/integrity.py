@@ -37,6 +37,7 @@ from bqlib.results.layout import (
     results_of,
     store_at,
 )
+from bqlib.results.records import is_record
 from bqlib.results.timings import checked_timing, made_by, timed_pieces
 from bqlib.results.used import pieces_used, timings_used
 from bqlib.schema import SCHEMA_VERSION, versions
@@ -56,7 +57,7 @@ class Checked:
     faults : tuple of Fault
     unused : tuple of str
         Pieces that are not in the curves, because the sweep no longer asks for them: other cells
-        or, if seeds were added to a block that was not full, other blocks.
+        or other blocks of seeds.
     """
 
     files: int
@@ -98,7 +99,11 @@ def write_manifest(results, wanted=()):
         raise damaged(results, faults)
     attributes = read_attributes(at.curves)
     # Pieces of earlier runs are reused, so that several versions can have made them.
-    made = {json.dumps(made_by(results, piece)) for piece in timings_used(results)}
+    made = {
+        json.dumps(software)
+        for piece in timings_used(results)
+        for software in made_by(results, piece)
+    }
     provenance = {
         "title": attributes["title"],
         "versions": versions(attributes),
@@ -177,6 +182,10 @@ def _check_folder(at, below, manifest, faults):
         for store in _stores(there):
             inside = sorted(path for path in there if store_at(path) == store)
             faults += faults_of_store(at.folder, store, inside)
+    if not below:
+        records = [path for path in at.records.rglob("*") if path.is_file()]
+        wrong = [path for path in records if not is_record(path.read_bytes())]
+        faults += [Fault(path.relative_to(at.folder).as_posix(), "is damaged") for path in wrong]
     faults += [Fault(path, "is missing") for path in _missing(at, there, manifest, pieces)]
     faults += _foreign_schema(at)
     first = {}  # what is wrong with each file, once

@@ -13,13 +13,17 @@ PROVENANCE = "provenance.json"
 CURVES, RATES, FUNCTION_ERRORS = "curves.zarr", "rates.zarr", "function_errors.zarr"
 CLAIMS, REPORT = "claims.json", "report.html"
 PIECES, TIMINGS, STUDIES, FIGURES = "pieces", "timings", "studies", "figures"
-# What a run makes and the manifest covers. Nothing is read from logs and benchmarks but times.
+RECORDS = "records"
+# What a run makes and the manifest covers. Nothing is read from logs and benchmarks but times, and
+# records describe the code as well.
 PARTS = (
     PIECES, TIMINGS, CURVES, RATES, FUNCTION_ERRORS, STUDIES, FIGURES, CLAIMS, REPORT, PROVENANCE,
 )  # fmt: skip
 HEAD = "zarr.json"  # of a store, and of each array in it
 STORE = ".zarr"
-PIECE, TIMING = ".zarr.zip", ".json"
+PIECE, TIMING, RECORD = ".zarr.zip", ".json", ".txt"
+RETRIED = ".retried"  # before the suffix of a piece whose failed trials are run again
+BLOCK = re.compile(rf"seeds-(\d+)-(\d+)({re.escape(RETRIED)})?{re.escape(PIECE)}")
 
 
 @dataclass(frozen=True)
@@ -116,6 +120,15 @@ class Layout:
         """Configuration and versions of what made the results."""
         return self.folder / PROVENANCE
 
+    @property
+    def records(self):
+        """Folder of the records of what outputs were made of."""
+        return self.folder / RECORDS
+
+    def record(self, name):
+        """Record of what an output was made of, by the output's name, such as ``"rates"``."""
+        return self.records / f"{name}{RECORD}"
+
     def log(self, name):
         """Log of a rule, or of one of its jobs."""
         return self.folder / "logs" / f"{name}.log"
@@ -182,27 +195,17 @@ def piece_name(cell, block):
     'normal/eq/0.5/sbq/seeds-0-9.zarr.zip'
     """
     first, last = block
-    return (
-        f"{cell.target}/{cell.kernel}/{cell.lengthscale:.12g}/{cell.algorithm}/"
-        f"{block_name(first, last)}{PIECE}"
-    )
+    return f"{cell_name(cell)}/{block_name(first, last)}{PIECE}"
+
+
+def cell_name(cell):
+    """Path of the folder of a cell's pieces, below the folder of pieces."""
+    return f"{cell.target}/{cell.kernel}/{cell.lengthscale:.12g}/{cell.algorithm}"
 
 
 def block_name(first, last):
     """Name of the files of a block of seeds, without a suffix."""
     return f"seeds-{first}-{last}"
-
-
-def seeds_of(piece):
-    """Seeds of the block in the name of a piece; None if it names no block.
-
-    Examples
-    --------
-    >>> seeds_of("normal/eq/0.5/sbq/seeds-0-9.zarr.zip")
-    range(0, 10)
-    """
-    block = re.fullmatch(r"seeds-(\d+)-(\d+)", PurePosixPath(piece).name.removesuffix(PIECE))
-    return range(int(block[1]), int(block[2]) + 1) if block else None
 
 
 def cell_of(piece):
@@ -214,6 +217,50 @@ def cell_of(piece):
     ('normal', 'eq', '0.5', 'sbq')
     """
     return PurePosixPath(piece).parent.parts
+
+
+def seeds_of(piece):
+    """The seeds that the name of a piece says; none if it is no such name.
+
+    Examples
+    --------
+    >>> seeds_of("normal/eq/0.5/sbq/seeds-0-9.zarr.zip")
+    range(0, 10)
+    """
+    found = BLOCK.fullmatch(PurePosixPath(piece).name)
+    return range(int(found[1]), int(found[2]) + 1) if found else range(0)
+
+
+def retried_name(piece):
+    """Name that a piece gets when its failed trials are to be run again.
+
+    Examples
+    --------
+    >>> retried_name("normal/eq/0.5/sbq/seeds-0-9.zarr.zip")
+    'normal/eq/0.5/sbq/seeds-0-9.retried.zarr.zip'
+    """
+    return piece.removesuffix(PIECE) + RETRIED + PIECE
+
+
+def is_retried(piece):
+    """Whether a name is one that :func:`retried_name` gives."""
+    return piece.endswith(RETRIED + PIECE)
+
+
+def job_name(piece):
+    """Name of the log and the benchmark of a piece's job.
+
+    Examples
+    --------
+    >>> job_name("normal/eq/0.5/sbq/seeds-0-9.zarr.zip")
+    'pieces/normal/eq/0.5/sbq/seeds-0-9'
+    """
+    return path_of_piece(piece).removesuffix(PIECE)
+
+
+def job_name_of_study(name):
+    """Name of the log and the benchmark of a study's job."""
+    return path_of_study(name).removesuffix(STORE)
 
 
 def timing_name(piece):

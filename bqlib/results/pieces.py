@@ -1,5 +1,6 @@
 """Pieces: the curves of one cell for a block of seeds, as one zip file."""
 
+import hashlib
 import io
 import json
 import zipfile
@@ -7,7 +8,8 @@ import zipfile
 import zarr
 
 from bqlib.results.codec import create, decode, empty_arrays, integrand_labels
-from bqlib.results.layout import HEAD
+from bqlib.results.layout import HEAD, Layout
+from bqlib.results.timings import digest_of, made_by, read_timing, sha256_of, timed_pieces
 from bqlib.schema import FAILED, OK, SCHEMA_VERSION, SWEEP_DIMS
 
 ZIP_DATE = (1980, 1, 1, 0, 0, 0)
@@ -58,9 +60,7 @@ def encode_piece(spec, seeds, trials):
 def read_piece(path, spec, first, last, rows):
     """Fill the rows of a cell with a piece's values; return what is wrong with the piece."""
     try:
-        with zipfile.ZipFile(path) as archive:  # reading a member checks its sum
-            members = {name: archive.read(name) for name in archive.namelist()}
-        root = json.loads(members[HEAD])
+        members, root = _read(path)
         version, digest = (root["attributes"].get(key) for key in ("schema_version", "digest"))
         if version != SCHEMA_VERSION:
             return [f"{path}: has schema version {version}, this bqlib reads {SCHEMA_VERSION}"]
@@ -81,6 +81,78 @@ def read_piece(path, spec, first, last, rows):
     except Exception as error:  # of any kind, because any byte can be wrong
         return [f"{path}: cannot be read ({error})"]
     return []
+
+
+def take_over(results, spec, seeds):
+    """Trials at some seeds that pieces of a cell hold, whatever their blocks.
+
+    Trials that failed are left out, and so are pieces that were made for another digest, that are
+    damaged, or whose sha256 is not the recorded one.
+
+    Parameters
+    ----------
+    results : path-like
+        The experiment's folder of results.
+    spec : bqlib.sweep.spec.Spec
+    seeds : sequence of int
+
+    Returns
+    -------
+    trials : dict of int to (dict of ndarray, float)
+        Seed to the curves and the seconds of its trial.
+    versions : list of dict
+        Name to version of the software that made them.
+    """
+    taken, versions = {}, []
+    for name in timed_pieces(results, spec.cell):
+        seconds, _ = read_timing(results, name)
+        wanted = [seed for seed in seeds if seed in seconds and seed not in taken]
+        if wanted and digest_of(results, name) == spec.digest:
+            trials = _trials(Layout(results).piece(name), spec, sha256_of(results, name))
+            found = {seed: (trials[seed], seconds[seed]) for seed in wanted if seed in trials}
+            taken |= found
+            versions += made_by(results, name) if found else []
+    return taken, [one for i, one in enumerate(versions) if one and one not in versions[:i]]
+
+
+def _trials(path, spec, sha256):
+    """Seed to curves of the trials of a piece that succeeded; none if it is not what was written.
+
+    The inverse of :func:`encode_piece`.
+    """
+    try:
+        data = path.read_bytes()
+        if hashlib.sha256(data).hexdigest() != sha256:
+            return {}
+        members, root = _read(io.BytesIO(data))
+        if root["attributes"]["schema_version"] != SCHEMA_VERSION:
+            return {}
+        if root["attributes"]["digest"] != spec.digest:
+            return {}
+        metadata = root["consolidated_metadata"]["metadata"]
+        seeds, dim = seeds_of_piece(members, root), metadata["points"]["shape"][-1]
+        labels = {"seed": seeds, "n": range(spec.n), "dim": range(dim)}
+        labels |= integrand_labels(spec.integrands)
+        arrays = {}
+        for name, empty in empty_arrays({k: len(v) for k, v in labels.items()}).items():
+            arrays[name] = decode(members, name, metadata[name])
+            if arrays[name].shape != empty.shape:
+                return {}
+    except Exception:  # of any kind, because any byte can be wrong
+        return {}
+    status = arrays.pop("status")
+    return {
+        seed: {name: values[i] for name, values in arrays.items()}
+        for i, seed in enumerate(seeds)
+        if status[i] == OK
+    }
+
+
+def _read(file):
+    """Name to bytes of a piece's members, and the content of its head."""
+    with zipfile.ZipFile(file) as archive:  # reading a member checks its sum
+        members = {name: archive.read(name) for name in archive.namelist()}
+    return members, json.loads(members[HEAD])
 
 
 def seeds_of_piece(members, head):

@@ -1,6 +1,9 @@
 """Retry: which files of results are outdated, and deleting files so that a run recomputes them."""
 
-from bqlib.results.damage import Fault, damaged, json_object, read_attributes
+import os
+
+from bqlib.results.damage import Fault, attributes_of, damaged, json_object
+from bqlib.results.files import write_atomically
 from bqlib.results.layout import (
     CURVES,
     MANIFEST,
@@ -12,9 +15,10 @@ from bqlib.results.layout import (
     path_of_timing,
     piece_at,
     piece_name,
+    retried_name,
     store_at,
 )
-from bqlib.results.timings import digest_of
+from bqlib.results.timings import digest_of, read_timing
 
 
 def outdated(results, experiment):
@@ -43,10 +47,10 @@ def outdated(results, experiment):
             if at.piece(piece).exists() and digest_of(results, piece) not in (digest, None):
                 paths.append(path_of_piece(piece))
     for name in experiment.studies:
-        attributes = _attributes(at.study(name))
+        attributes = attributes_of(at.study(name))
         if attributes and attributes.get("digest") != experiment.study(name).digest:
             paths.append(path_of_head(path_of_study(name)))
-    attributes = _attributes(at.curves)
+    attributes = attributes_of(at.curves)
     if attributes:
         try:
             config = json_object(attributes["config"])
@@ -58,12 +62,36 @@ def outdated(results, experiment):
     return paths
 
 
-def _attributes(store):
-    """Attributes of a store; none if it is missing or damaged."""
-    try:
-        return read_attributes(store)
-    except (OSError, ValueError):
-        return {}
+def study_is_there(results, study):
+    """Whether a study is finished and was made for this spec, a :class:`StudySpec`."""
+    return attributes_of(Layout(results).study(study.name)).get("digest") == study.digest
+
+
+def set_aside(results, pieces):
+    """Rename pieces with failed trials, so that the next run takes over their other trials.
+
+    Pieces stay where no trial succeeded, or where no digest says what the trials are.
+
+    Parameters
+    ----------
+    results : path-like
+    pieces : iterable of str
+        Names of pieces, whose paths :func:`delete` should get as well: it deletes their timings.
+
+    Returns
+    -------
+    int
+        How many pieces were renamed.
+    """
+    at, renamed = Layout(results), 0
+    for piece in pieces:
+        if read_timing(results, piece)[0] and digest_of(results, piece):
+            new = retried_name(piece)
+            # The timings first: without them, nobody can tell what the piece is.
+            write_atomically(at.timing(new), at.timing(piece).read_bytes())
+            os.replace(at.piece(piece), at.piece(new))
+            renamed += 1
+    return renamed
 
 
 def delete(results, paths):

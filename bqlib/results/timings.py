@@ -9,13 +9,14 @@ import json
 import math
 import re
 
-from bqlib.results.layout import TIMING, Layout, piece_of_timing, seeds_of
+from bqlib.results.layout import TIMING, Layout, cell_name, piece_of_timing, seeds_of
 
 
-def timed_pieces(results):
-    """Names of the pieces that have timings, in their order."""
+def timed_pieces(results, cell=None):
+    """Names of the pieces that have timings, of all cells or of one, in their order."""
     folder = Layout(results).timings
-    files = folder.rglob(f"*{TIMING}")
+    own = folder if cell is None else folder / cell_name(cell)
+    files = own.rglob(f"*{TIMING}")
     return sorted(piece_of_timing(path.relative_to(folder)) for path in files)
 
 
@@ -59,7 +60,8 @@ def checked_timing(results, piece):
     Returns
     -------
     dict
-        ``digest`` and ``sha256`` of the piece, ``seconds`` and ``failed`` by seed, ``versions``.
+        ``digest`` and ``sha256`` of the piece, ``seconds`` and ``failed`` by seed, ``versions``,
+        and ``other_versions`` where trials were taken over.
 
     Raises
     ------
@@ -72,7 +74,7 @@ def checked_timing(results, piece):
         raise ValueError("it is nested too deeply") from None
     texts = {"digest": "[0-9a-f]{16}", "sha256": "[0-9a-f]{64}"}
     names = {*texts, "seconds", "failed", "versions"}
-    if not isinstance(found, dict) or found.keys() != names:
+    if not isinstance(found, dict) or found.keys() - {"other_versions"} != names:
         raise ValueError(f"it has other keys than {', '.join(sorted(names))}")
     for name, pattern in texts.items():
         if not isinstance(found[name], str) or not re.fullmatch(pattern, found[name]):
@@ -81,13 +83,17 @@ def checked_timing(results, piece):
     if not all(isinstance(part, dict) for part in (seconds, failed, versions)):
         raise ValueError("its seconds, failed or versions are no JSON object")
     seeds = seeds_of(piece)
-    if seeds is not None and set(seconds) != {str(seed) for seed in seeds}:
+    if seeds and set(seconds) != {str(seed) for seed in seeds}:
         raise ValueError("its seconds are not those of the seeds of its piece")
     if not all(value is None or _is_time(value) for value in seconds.values()):
         raise ValueError("its seconds are no numbers")
     if failed.keys() != {seed for seed, value in seconds.items() if value is None}:
         raise ValueError("it gives seconds of a trial that failed, or none of one that did not")
-    if not all(isinstance(text, str) for text in (*failed.values(), *versions.values())):
+    others = found.get("other_versions", [])
+    if not isinstance(others, list) or not all(isinstance(other, dict) for other in others):
+        raise ValueError("its other_versions are no list of JSON objects")
+    texts = [text for each in (failed, versions, *others) for text in each.values()]
+    if not all(isinstance(text, str) for text in texts):
         raise ValueError("its failed or versions are no texts")
     return found
 
@@ -101,9 +107,18 @@ def digest_of(results, piece):
     return _entry(results, piece, "digest")
 
 
+def sha256_of(results, piece):
+    """sha256 that the job of a piece recorded; None if its file of timings has none."""
+    return _entry(results, piece, "sha256")
+
+
 def made_by(results, piece):
-    """Name to version of the software that made a piece; None if its file of timings has none."""
-    return _entry(results, piece, "versions")
+    """Name to version of what made a piece, and then of what made the trials it took over.
+
+    A list of one None if its file of timings has none.
+    """
+    others = _entry(results, piece, "other_versions")
+    return [_entry(results, piece, "versions"), *(others if isinstance(others, list) else [])]
 
 
 def _entry(results, piece, name):

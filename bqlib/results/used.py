@@ -3,7 +3,7 @@
 import json
 
 from bqlib.results.damage import read_attributes
-from bqlib.results.layout import Layout, piece_name
+from bqlib.results.layout import Layout, is_retried, piece_name
 from bqlib.results.timings import failed_trials, timed_pieces
 from bqlib.sweep.experiment import Experiment
 from bqlib.sweep.spec import Algorithm
@@ -12,8 +12,7 @@ from bqlib.sweep.spec import Algorithm
 def pieces_used(results):
     """Names of the pieces that the sweep of the curves asks for; None if there are no curves.
 
-    The folder can hold others as well: pieces of other cells, or of other blocks if seeds were
-    added to a block that was not full.
+    The folder can hold others as well: pieces of other cells, or of other blocks of seeds.
     """
     try:
         config = json.loads(read_attributes(Layout(results).curves)["config"])
@@ -26,8 +25,10 @@ def pieces_used(results):
 
 def timings_used(results):
     """Names of the used pieces that have a file of timings, in their order."""
-    used = pieces_used(results)
-    return [piece for piece in timed_pieces(results) if used is None or piece in used]
+    used, timed = pieces_used(results), timed_pieces(results)
+    if used is None:
+        return [piece for piece in timed if not is_retried(piece)]
+    return [piece for piece in timed if piece in used]
 
 
 def all_failed(results):

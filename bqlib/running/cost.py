@@ -7,9 +7,8 @@ from statistics import fmean
 
 import numpy as np
 
-from bqlib.results.layout import Layout, piece_name
+from bqlib.results.blocks import blocks_of
 from bqlib.results.text import aligned
-from bqlib.results.timings import digest_of, read_timing
 from bqlib.studies.cost import peak_bytes
 
 PYTHON_BYTES = 200e6  # of a worker with its libraries, before it has work
@@ -43,8 +42,8 @@ class Row:
     ----------
     target, kernel, algorithm : str
     done, failed, missing : int
-        Trials. Those that failed are done, too; those that another sweep or other code made are
-        missing.
+        Trials. Those that failed are done, too; so are those that pieces of other blocks hold.
+        Those that another sweep or other code made are missing.
     cost : Cost or None
         Of one trial, where some are missing.
     """
@@ -78,31 +77,24 @@ def plan(experiment, results):
     both numbers. On the paper's sweep this takes seconds, and is right to within a factor of 2.
     """
     groups = defaultdict(list)
-    for cell in experiment.cells():
-        groups[cell.target, cell.kernel, cell.algorithm].append(cell)
-    return [_row(experiment, results, *labels, cells) for labels, cells in groups.items()]
+    for block in blocks_of(experiment, results):
+        cell = block.cell
+        groups[cell.target, cell.kernel, cell.algorithm].append(block)
+    return [_row(experiment, *labels, blocks) for labels, blocks in groups.items()]
 
 
-def _row(experiment, results, target, kernel, algorithm, cells):
-    seconds, failed, missing, unfinished = [], 0, 0, None
-    for cell in cells:
-        digest = experiment.spec(cell).digest
-        for first, last in experiment.blocks():
-            name = piece_name(cell, (first, last))
-            if Layout(results).piece(name).exists() and digest_of(results, name) in (digest, None):
-                own_seconds, own_failed = read_timing(results, name)
-                seconds += own_seconds.values()
-                failed += len(own_failed)
-            else:
-                missing += last - first + 1
-                unfinished = cell
+def _row(experiment, target, kernel, algorithm, blocks):
+    seconds = [one for block in blocks for one in block.seconds.values()]
+    failed = sum(len(block.failed) for block in blocks)
+    missing = sum(len(block.missing) for block in blocks)
     cost = None
     if missing:
-        cost = estimate(experiment.spec(unfinished))
+        unfinished = [block.cell for block in blocks if block.missing]
+        cost = estimate(experiment.spec(unfinished[-1]))
         if seconds:
             cost = replace(cost, seconds=fmean(seconds), measured=True)
-    done = len(cells) * experiment.seeds - missing
-    return Row(target, kernel, algorithm, done, failed, missing, cost)
+    trials = len({block.cell for block in blocks}) * experiment.seeds
+    return Row(target, kernel, algorithm, trials - missing, failed, missing, cost)
 
 
 def estimate(spec):

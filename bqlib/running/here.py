@@ -3,10 +3,9 @@
 import asyncio
 from dataclasses import replace
 
-from bqlib.results.layout import Layout
 from bqlib.running.cluster import connect
 from bqlib.running.errors import RunError
-from bqlib.running.kept import Kept, Progress
+from bqlib.running.kept import Progress
 from bqlib.running.server import Server
 from bqlib.running.site import read_site
 from bqlib.sweep.file import load
@@ -33,7 +32,7 @@ def answer_here(paths, request, threads, memory):
 
 
 async def _answer(experiment, site, results, request, threads):
-    server = Server(experiment, Progress(0), Kept(Layout(results).kept))
+    server = Server(experiment, Progress(0), results)
     async with connect(site, results, server.progress.say, threads) as client:
         server.client.set_result(client)
         return await server.work(request)

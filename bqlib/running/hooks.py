@@ -22,7 +22,18 @@ import psutil
 from snakemake.logging import logger
 from snakemake.scheduling.job_scheduler import JobScheduler
 
-from bqlib.results.layout import RESULTS, Layout, piece_name
+from bqlib.results.blocks import blocks_of
+from bqlib.results.layout import (
+    RESULTS,
+    Layout,
+    head,
+    job_name,
+    job_name_of_study,
+    path_of_study,
+    piece_name,
+)
+from bqlib.results.records import settle
+from bqlib.results.retry import study_is_there
 from bqlib.results.timings import failed_trials
 from bqlib.running import scratch, session
 from bqlib.running.errors import RunError
@@ -64,7 +75,7 @@ def prepare(workflow, config, shell):
         print(error, file=sys.stderr)
         raise SystemExit(1) from None
     paths.announce()
-    run = Run(workflow, paths, experiment)
+    run = Run(workflow, paths, experiment, project / "workflow" / "scripts")
     if workflow.is_main_process:
         run.keep_temporary_files()
     for number in ENDINGS:
@@ -85,10 +96,12 @@ class Run:
     ----------
     paths : bqlib.running.paths.Paths
     experiment : bqlib.sweep.experiment.Experiment
+    scripts : Path
+        Folder of the scripts of jobs.
     """
 
-    def __init__(self, workflow, paths, experiment):
-        self.paths, self.experiment = paths, experiment
+    def __init__(self, workflow, paths, experiment, scripts):
+        self.paths, self.experiment, self.scripts = paths, experiment, scripts
         self._workflow = workflow
         self._session = self._scratch = None
         self._told = ""  # by whom this process was told to end
@@ -100,6 +113,41 @@ class Run:
         _remove_left_by_snakemake()
         self._scratch = scratch.make()
         atexit.register(self._scratch.remove)
+
+    def settle(self, steps):
+        """Let dates of files say what is up to date, before Snakemake plans; say what is there.
+
+        A dry run does this too. Jobs that read the workflow again do not.
+
+        Parameters
+        ----------
+        steps : iterable of bqlib.results.records.Step
+        """
+        if not self._workflow.is_main_process:
+            return
+        at = Layout(self.paths.results)
+        blocks = list(blocks_of(self.experiment, at.folder))
+        studies = [self.experiment.study(name) for name in self.experiment.studies]
+        pieces = [block.piece for block in blocks if block.there]
+        names = [study.name for study in studies if study_is_there(at.folder, study)]
+        finished = [(at.piece(p), at.timing(p), at.benchmark(job_name(p))) for p in pieces]
+        finished += [(head(at.study(n)), at.benchmark(job_name_of_study(n))) for n in names]
+        settle(at.folder, finished, steps, self.scripts.glob("*.py"))
+        taken = sum(len(block.seconds) for block in blocks if not block.there)
+        if taken:
+            left = sum(len(block.missing) for block in blocks)
+            say(f"{taken} trials are taken over from pieces of other blocks of seeds, {left} left")
+        lost = [block.piece for block in blocks if block.outdated]
+        lost += [
+            path_of_study(study.name)
+            for study in studies
+            if head(at.study(study.name)).exists() and study.name not in names
+        ]
+        if lost:
+            say(
+                f"{len(lost)} pieces or studies of another sweep or of other code are replaced, "
+                f"the first is {lost[0]}: to keep them, give the sweep another name"
+            )
 
     def start(self):
         """Start the run's process; ends this process where that cannot be."""

@@ -19,7 +19,9 @@ from pathlib import Path
 
 from distributed import KilledWorker, as_completed, wait
 
-from bqlib.results.layout import Layout, head, piece_name
+from bqlib.results.blocks import blocks_of
+from bqlib.results.layout import Layout
+from bqlib.results.retry import study_is_there
 from bqlib.running.cluster import connect
 from bqlib.running.errors import ClusterError, OtherCodeError, RunError
 from bqlib.running.journal import cancel_jobs
@@ -41,6 +43,8 @@ class Server:
     ----------
     experiment : bqlib.sweep.experiment.Experiment
     progress : Progress
+    results : Path
+        The experiment's folder of results.
     wanted : asyncio.Event
         Set by the first request; the cluster starts then.
     ended : asyncio.Future
@@ -50,9 +54,10 @@ class Server:
     kept : Kept
     """
 
-    def __init__(self, experiment, progress, kept):
+    def __init__(self, experiment, progress, results):
         loop = asyncio.get_running_loop()
-        self.experiment, self.progress, self.kept = experiment, progress, kept
+        self.experiment, self.progress, self.results = experiment, progress, results
+        self.kept = Kept(Layout(results).kept)
         self.wanted = asyncio.Event()
         self.ended, self.client = loop.create_future(), loop.create_future()
         self._one_suspect = asyncio.Lock()
@@ -64,14 +69,26 @@ class Server:
             self.ended.set_result(None) if error is None else self.ended.set_exception(error)
 
     async def piece(self, cell, first, last, digest):
-        """Compute one piece: its bytes, and what goes to the file of timings."""
-        from bqlib.results.pieces import encode_piece  # loads zarr, 0.5 s, while the cluster starts
+        """Make one piece: its bytes, and what goes to the file of timings.
+
+        Trials that pieces of other blocks hold are taken over, the others are computed.
+        """
+        from bqlib.results.pieces import encode_piece, take_over  # load zarr, 0.5 s, which may wait
 
         spec, seeds = self.experiment.spec(Cell(**cell)), range(first, last + 1)
-        outcomes, seconds = await self.outcomes(spec, seeds, digest)
+        taken, software = await self._aside(take_over, self.results, spec, seeds)
+        rest = [seed for seed in seeds if seed not in taken]
+        outcomes, seconds = await self.outcomes(spec, rest, digest)
+        outcomes |= {seed: curves for seed, (curves, _) in taken.items()}
+        seconds |= {seed: found for seed, (_, found) in taken.items()}
         data = await self._aside(encode_piece, spec, seeds, [outcomes[seed] for seed in seeds])
-        failed = {seed: text for seed, text in outcomes.items() if isinstance(text, str)}
-        return data, {"seconds": seconds, "failed": failed, "versions": versions()}
+        timing = {
+            "seconds": {seed: seconds[seed] for seed in seeds},
+            "failed": {seed: text for seed, text in outcomes.items() if isinstance(text, str)},
+            "versions": versions(),
+        }
+        others = [found for found in software if found != versions()]
+        return data, timing | ({"other_versions": others} if others else {})
 
     async def _aside(self, function, *arguments):
         """The result of a function that may take a while, in the one thread for such."""
@@ -96,12 +113,21 @@ class Server:
         """
         if spec.digest != digest:
             raise RunError("the sweep or the code changed during the run: start it again")
-        self.wanted.set()
-        client = await asyncio.shield(self.client)
         done = {seed: self.kept.read(digest, seed) for seed in seeds}
         done = {seed: found for seed, found in done.items() if found is not None}
         for _ in done:
             self.progress.trial(failed=False)
+        if len(done) < len(seeds):
+            await self._run([seed for seed in seeds if seed not in done], spec, done)
+        self.kept.delivered(digest, seeds)
+        outcomes, seconds = ({seed: done[seed][i] for seed in seeds} for i in (0, 1))
+        return outcomes, seconds
+
+    async def _run(self, seeds, spec, done):
+        """Run the trials of a spec at `seeds` on the cluster; add (outcome, seconds) to `done`."""
+        digest = spec.digest
+        self.wanted.set()
+        client = await asyncio.shield(self.client)
 
         def submit(seed, again=""):
             key = f"trial-{digest}-{seed}{again}"
@@ -115,7 +141,7 @@ class Server:
             if not failed:
                 await self._aside(self.kept.write, digest, seed, done[seed])
 
-        futures = {submit(seed): seed for seed in seeds if seed not in done}
+        futures = {submit(seed): seed for seed in seeds}
         suspects = []
         # A result is taken as soon as it is there: a worker that is lost later costs nothing.
         async for future in as_completed(list(futures)):
@@ -130,9 +156,6 @@ class Server:
                 future = submit(seed, again="-again")
                 await wait(future)
                 await take(future, seed)
-        self.kept.delivered(digest, seeds)
-        outcomes, seconds = ({seed: done[seed][i] for seed in seeds} for i in (0, 1))
-        return outcomes, seconds
 
     async def _outcome(self, future):
         """Arrays and seconds of a trial that has ended; or why it failed, and None."""
@@ -182,7 +205,7 @@ async def serve(paths, socket, parent):
     """Answer requests until told to end, or until the process `parent` is gone."""
     site, experiment = read_site(paths.site), load(paths.sweep, paths.shelf)
     progress = Progress(trials_to_do(experiment, paths.results))
-    server = Server(experiment, progress, Kept(Layout(paths.results).kept))
+    server = Server(experiment, progress, paths.results)
     loop = asyncio.get_running_loop()
     for signal_number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(signal_number, server.end)
@@ -213,19 +236,10 @@ async def _hold_cluster(server, site, results):
 
 
 def trials_to_do(experiment, results):
-    """Number of trials whose pieces are not there, and of seeds of studies that are not."""
-    at = Layout(results)
-    trials = [
-        last - first + 1
-        for cell in experiment.cells()
-        for first, last in experiment.blocks()
-        if not at.piece(piece_name(cell, (first, last))).exists()
-    ]
-    seeds = [
-        experiment.study(name).seeds
-        for name in experiment.studies
-        if not head(at.study(name)).exists()
-    ]
+    """Number of trials that no piece of this sweep and code holds, and of seeds of such studies."""
+    trials = [len(block.missing) for block in blocks_of(experiment, results)]
+    studies = [experiment.study(name) for name in experiment.studies]
+    seeds = [study.seeds for study in studies if not study_is_there(results, study)]
     return sum(trials) + sum(seeds)
 
 

@@ -62,10 +62,7 @@ class Experiment:
         ]
 
     def blocks(self):
-        """First and last seed of each job of a cell; only the last block may be short.
-
-        If seeds are added, full blocks stay as they are, and so do their finished jobs.
-        """
+        """First and last seed of each job of a cell; only the last block may be short."""
         return [
             (first, min(first + self.seeds_per_job, self.seeds) - 1)
             for first in range(0, self.seeds, self.seeds_per_job)

@@ -53,6 +53,12 @@ def test_manifest_and_provenance_are_the_same_bytes_again(results):
     provenance = json.loads(before[1])
     assert provenance["config"]["n"] == 6 and "numpy_version" in provenance["versions"]
     assert provenance["versions_of_pieces"] == [{"numpy": "2.0"}, {"numpy": "2.1"}]
+    timing = files(results, "timings/**/*.json")[0]
+    record = json.loads(timing.read_text()) | {"other_versions": [{"numpy": "1.9"}]}
+    timing.write_text(json.dumps(record))
+    write_manifest(results)
+    software = json.loads((results / PROVENANCE).read_text())["versions_of_pieces"]
+    assert software == [{"numpy": "1.9"}, {"numpy": "2.0"}, {"numpy": "2.1"}]
 
 
 PIECES, CHUNKS, METADATA = "pieces/**/*.zip", "curves.zarr/**/c*", "curves.zarr/**/zarr.json"

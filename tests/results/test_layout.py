@@ -8,6 +8,9 @@ import pytest
 from bqlib.results.layout import (
     Layout,
     cell_of,
+    is_retried,
+    job_name,
+    job_name_of_study,
     path_of_head,
     path_of_piece,
     path_of_study,
@@ -16,6 +19,8 @@ from bqlib.results.layout import (
     piece_name,
     piece_of_timing,
     results_of,
+    retried_name,
+    seeds_of,
     store_at,
     timing_name,
 )
@@ -32,6 +37,15 @@ def test_no_two_files_have_the_same_path():
     paths += [AT.log("gather"), AT.benchmark("gather")]
     assert len(set(paths)) == len(paths) > 15
     assert all(path.is_relative_to("results/small") for path in paths)
+
+
+def test_the_name_of_a_piece_says_its_seeds_and_its_job():
+    assert seeds_of(PIECE) == seeds_of(retried_name(PIECE)) == range(10)
+    assert not seeds_of("normal/eq/1/sbq/seeds-0.zarr.zip")
+    assert is_retried(retried_name(PIECE)) and not is_retried(PIECE)
+    assert AT.log(job_name(PIECE)) == AT.log("pieces/normal/eq/0.3/sbq/seeds-0-9")
+    assert AT.log(job_name_of_study("cost")) == AT.log("studies/cost")
+    assert AT.record("rates") != AT.record("report")
 
 
 def test_a_piece_and_its_timings_lead_to_each_other():

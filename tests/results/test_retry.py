@@ -8,8 +8,9 @@ from written_results import BAD, GOOD, TIMED, write_failure, write_timed_pieces
 from bqlib.cli.main import main
 from bqlib.results import store
 from bqlib.results.integrity import check, write_manifest
-from bqlib.results.layout import MANIFEST, timing_name
+from bqlib.results.layout import MANIFEST, Layout, retried_name, timing_name
 from bqlib.results.retry import delete, outdated
+from bqlib.results.timings import read_timing
 from bqlib.results.used import all_failed
 from bqlib.running.session import lock
 from bqlib.sweep.file import load
@@ -67,6 +68,34 @@ def test_retry_deletes_the_pieces_with_failures_alone(tmp_path, capsys):
     assert (results / "pieces" / GOOD).exists() and not (results / "pieces" / BAD).exists()
     assert not (results / "curves.zarr" / "zarr.json").exists()
     assert all_failed(results) == []
+
+
+def test_retry_keeps_the_trials_that_succeeded(tmp_path, capsys):
+    results = write_failure(tmp_path)
+    at = Layout(results)
+    text = at.timing(BAD).read_text()
+    at.timing(BAD).write_text(text.replace("{", '{"digest": "of its spec", ', 1))
+    assert main(["retry", str(results)]) == 0
+    assert (
+        "1 failed trial; 1 piece set aside, 2 files deleted; the next run"
+        in capsys.readouterr().out
+    )
+    new = retried_name(BAD)
+    assert not at.piece(BAD).exists() and not at.timing(BAD).exists()
+    assert at.piece(new).read_text() == "piece" and read_timing(results, new)[0] == {2: 1.0}
+    assert main(["retry", str(results)]) == 0  # its failure does not count any more
+    assert "0 failed trials; nothing to delete" in capsys.readouterr().out
+    assert at.piece(new).exists()
+
+
+def test_retry_does_not_keep_what_is_damaged_too(tmp_path):
+    results = write_failure(tmp_path)
+    timing = Layout(results).timing(BAD)
+    record = '{"digest": "of its spec", "sha256": "other", '
+    timing.write_text(timing.read_text().replace("{", record, 1))
+    assert main(["retry", "--damaged", str(results)]) == 0
+    assert not Layout(results).piece(retried_name(BAD)).exists()
+    assert not timing.exists()
 
 
 def test_without_failures_nothing_is_deleted(tmp_path):

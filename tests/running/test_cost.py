@@ -24,9 +24,9 @@ def cheap(monkeypatch):
     return asked
 
 
-def finish(results, cell, block, seconds, failed):
+def finish(results, cell, block, seconds, failed, **record):
     name = piece_name(cell, block)
-    content = {"seconds": seconds, "failed": failed}
+    content = {"seconds": seconds, "failed": failed, **record}
     for path, text in [
         (results / "pieces" / name, "piece"),
         (results / "timings" / name.replace(".zarr.zip", ".json"), json.dumps(content)),
@@ -53,9 +53,21 @@ def test_what_another_sweep_made_is_missing(tmp_path, cheap):
     experiment = load(QUICK)
     cell = experiment.cells()[0]
     finish(tmp_path, cell, (0, 0), {"0": 3.0}, {})
-    name = piece_name(cell, (0, 0)).replace(".zarr.zip", ".json")
-    (tmp_path / "timings" / name).write_text('{"seconds": {"0": 3.0}, "digest": "of another"}')
+    finish(tmp_path, cell, (0, 0), {"0": 3.0}, {}, digest="of another")
+    finish(tmp_path, cell, (0, 1), {"0": 3.0, "1": 3.0}, {}, digest="of another")
     assert all(row.done == 0 for row in cost.plan(experiment, tmp_path))
+
+
+def test_trials_in_pieces_of_other_blocks_are_done(tmp_path, cheap):
+    experiment = load(QUICK)
+    cell = experiment.cells()[0]
+    digest = experiment.spec(cell).digest
+    content = {"0": 3.0, "1": None, "7": 5.0}
+    finish(tmp_path, cell, (0, 7), content, {"1": "no room"}, digest=digest)
+    row = cost.plan(experiment, tmp_path)[0]
+    # One that failed is run again.
+    assert (row.done, row.failed, row.missing) == (1, 0, 3)
+    assert (row.cost.seconds, row.cost.measured) == (3.0, True)
 
 
 def test_a_finished_sweep_costs_nothing(tmp_path, cheap):

@@ -1,7 +1,9 @@
 """The process of a run computes pieces and says why trials failed."""
 
 import asyncio
+import json
 from dataclasses import asdict
+from hashlib import sha256
 from types import SimpleNamespace
 
 import pytest
@@ -9,6 +11,7 @@ from distributed import Client, KilledWorker, LocalCluster
 from local_dask import QUIET
 from project import QUICK
 
+from bqlib.results.layout import Layout, piece_name
 from bqlib.results.pieces import encode_piece
 from bqlib.running import kept, server
 from bqlib.running.errors import RunError
@@ -21,7 +24,7 @@ def serve(tmp_path, act):
 
     async def work():
         progress = kept.Progress(3)
-        state = server.Server(load(QUICK), progress, kept.Kept(tmp_path / "kept"))
+        state = server.Server(load(QUICK), progress, tmp_path)
         async with (
             LocalCluster(n_workers=1, processes=False, asynchronous=True, **QUIET) as cluster,
             Client(cluster, asynchronous=True) as client,
@@ -80,6 +83,62 @@ def test_a_trial_is_blamed_for_a_dead_worker_only_if_it_dies_again_alone(tmp_pat
     assert timing["seconds"] == {0: 0.25, 1: 0.25, 2: None}
     assert timing["failed"][2].startswith("the worker died in each of 4 runs")
     assert sorted(tries.read_text()) == list("01122")
+
+
+def test_trials_of_pieces_of_other_blocks_are_not_run(tmp_path, monkeypatch, capsys):
+    experiment = load(QUICK)
+    cell = experiment.cells()[0]
+    spec = experiment.spec(cell)
+    trials = [spec.run(seed)[0] for seed in (0, 1, 2)]
+    older = encode_piece(spec, [0, 1], trials[:2])
+    at, name = Layout(tmp_path), piece_name(cell, (0, 1))
+    record = {
+        "digest": spec.digest,
+        "sha256": sha256(older).hexdigest(),
+        "seconds": {0: 0.5, 1: 0.75},
+        "versions": {"numpy": "1.0"},
+    }
+    for path, data in {at.piece(name): older, at.timing(name): json.dumps(record).encode()}.items():
+        path.parent.mkdir(parents=True)
+        path.write_bytes(data)
+    request = {"cell": asdict(cell), "first": 1, "last": 2, "digest": spec.digest}
+    ran = tmp_path / "ran"
+
+    def run(spec, seed, expected):
+        with open(ran, "a") as file:
+            file.write(str(seed))
+        return trials[seed], 0.25
+
+    monkeypatch.setattr(server, "attempt", run)
+    data, timing = serve(tmp_path, lambda state: state.piece(**request))
+    assert ran.read_text() == "2" and data == encode_piece(spec, [1, 2], trials[1:])
+    assert list(timing["seconds"].items()) == [(1, 0.75), (2, 0.25)]
+    assert timing["versions"] == versions() and timing["other_versions"] == [{"numpy": "1.0"}]
+    assert "1 of 3 trials done" in capsys.readouterr().out
+    # Of two cells of QUICK with two seeds each, one seed is there.
+    assert server.trials_to_do(experiment, tmp_path) == 2 * len(experiment.cells()) - 2 + sum(
+        experiment.study(name).seeds for name in experiment.studies
+    )
+
+    async def without_a_cluster():
+        state = server.Server(experiment, kept.Progress(0), tmp_path)
+        data, timing = await state.piece(**request | {"first": 0, "last": 1})
+        assert not state.wanted.is_set()
+        return data, timing
+
+    data, timing = asyncio.run(without_a_cluster())
+    assert data == older and timing["seconds"] == {0: 0.5, 1: 0.75}
+
+
+def test_trials_of_another_sweep_are_to_be_done(tmp_path):
+    experiment = load(QUICK)
+    at, name = Layout(tmp_path), piece_name(experiment.cells()[0], experiment.blocks()[0])
+    everything = server.trials_to_do(experiment, tmp_path)
+    study = at.study(experiment.studies[0]) / "zarr.json"
+    for path in (at.piece(name), at.timing(name), study):
+        path.parent.mkdir(parents=True)
+        path.write_text('{"digest": "other", "attributes": {"digest": "other"}}')
+    assert server.trials_to_do(experiment, tmp_path) == everything
 
 
 def test_a_digest_of_other_code_is_refused(tmp_path):

@@ -8,12 +8,19 @@ rule claims:
         studies=expand(rules.study.output, study=EXPERIMENT.studies),
     output:
         AT.claims,
+        record=AT.record("claims"),
     log:
         AT.log("claims"),
     benchmark:
         AT.benchmark("claims")
     params:
         studies=EXPERIMENT.studies,
-        code=code_of("bqlib.claims:evaluate", "bqlib.claims:as_json", "bqlib.claims:table_1"),
+        made_by=made_by(
+            "claims.py",
+            "bqlib.claims:evaluate",
+            "bqlib.claims:as_json",
+            "bqlib.claims:table_1",
+            settings=EXPERIMENT.studies,
+        ),
     script:
         "../scripts/claims.py"

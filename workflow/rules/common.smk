@@ -1,8 +1,11 @@
 # What all rules share: the run, its sweep, and where results go.
 
+from functools import cache
+
 from bqlib.figures.choice import choose, is_of_the_paper
 from bqlib.report import template_files
 from bqlib.results.layout import PIECE, Layout, block_name, head, piece_name
+from bqlib.results.records import Step, digest
 from bqlib.running.hooks import prepare
 from bqlib.sweep.fingerprint import fingerprint
 from bqlib.sweep.spec import Cell
@@ -23,9 +26,14 @@ def digest_of(wildcards):
     return EXPERIMENT.spec(cell).digest
 
 
-def code_of(*places, files=()):
-    """A param that changes with the code of some functions, or files: their job then runs again."""
-    return lambda wildcards: fingerprint(*places, files=files)
+def made_by(script, *places, files=(), settings=None):
+    """A param that changes with what a job is, apart from its inputs: it then runs again.
+
+    That is its script, the code of some functions, files that they read, and settings.
+    """
+    files = [RUN.scripts / script, *files]
+    found = cache(lambda: digest([fingerprint(*places, files=files), settings]))
+    return lambda wildcards: found()
 
 
 FIGURES = choose(EXPERIMENT)

@@ -6,16 +6,18 @@ rule gather:
         all_pieces,
     output:
         head(AT.curves),
+        record=AT.record("curves"),
     log:
         AT.log("gather"),
     benchmark:
         AT.benchmark("gather")
     params:
-        sweep=RUN.paths.sweep,
-        shelf=RUN.paths.shelf,
-        # What is stored of the sweep beside the pieces, such as its title.
-        config=EXPERIMENT.canonical(),
-        code=code_of("bqlib.results.store:gather"),
+        made_by=made_by(
+            "gather.py",
+            "bqlib.results.store:gather",
+            # What is stored of the sweep beside the pieces, such as its title.
+            settings=EXPERIMENT.canonical(),
+        ),
     script:
         "../scripts/gather.py"
 
@@ -25,12 +27,13 @@ rule rates:
         rules.gather.output,
     output:
         head(AT.rates),
+        record=AT.record("rates"),
     log:
         AT.log("rates"),
     benchmark:
         AT.benchmark("rates")
     params:
-        code=code_of("bqlib.analysis.fits:fit_rates"),
+        made_by=made_by("rates.py", "bqlib.analysis.fits:fit_rates"),
     script:
         "../scripts/rates.py"
 
@@ -40,11 +43,12 @@ rule function_errors:
         rules.gather.output,
     output:
         head(AT.function_errors),
+        record=AT.record("function_errors"),
     log:
         AT.log("function_errors"),
     benchmark:
         AT.benchmark("function_errors")
     params:
-        code=code_of("bqlib.analysis.function_errors:function_errors"),
+        made_by=made_by("function_errors.py", "bqlib.analysis.function_errors:function_errors"),
     script:
         "../scripts/function_errors.py"

@@ -1,18 +1,22 @@
 # The figures, each drawn by the function of its name in bqlib/figures.
 
 
+DATASETS = sorted({dataset for figure in FIGURES for dataset in figure.datasets})
+STUDIES = [f"studies/{name}" for name in EXPERIMENT.studies]
+
+
 rule figures:
     input:
-        expand(
-            head(AT.store("{dataset}")),
-            dataset=sorted({dataset for figure in FIGURES for dataset in figure.datasets}),
-        ),
+        expand(head(AT.store("{dataset}")), dataset=DATASETS),
+        # A study itself says what it was made of.
+        expand(AT.record("{dataset}"), dataset=[d for d in DATASETS if d not in STUDIES]),
     output:
         expand(
             AT.figure("{name}", "{suffix}"),
             name=[figure.name for figure in FIGURES],
             suffix=["svg", "png"],
         ),
+        record=AT.record("figures"),
     log:
         AT.log("figures"),
     benchmark:
@@ -20,9 +24,11 @@ rule figures:
     threads: 2
     params:
         datasets={figure.name: list(figure.datasets) for figure in FIGURES},
-        code=code_of(
+        made_by=made_by(
+            "figures.py",
             "bqlib.figures.style:save",
             *(f"bqlib.figures.{figure.name}:{figure.name}" for figure in FIGURES),
+            settings={figure.name: list(figure.datasets) for figure in FIGURES},
         ),
     script:
         "../scripts/figures.py"

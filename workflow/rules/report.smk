@@ -9,13 +9,19 @@ rule report:
         claims=rules.claims.output if OF_THE_PAPER else [],
     output:
         AT.report,
+        record=AT.record("report"),
     log:
         AT.log("report"),
     benchmark:
         AT.benchmark("report")
     params:
         figures=[figure.name for figure in FIGURES],
-        code=code_of("bqlib.report.html:write_report", files=template_files()),
+        made_by=made_by(
+            "report.py",
+            "bqlib.report.html:write_report",
+            files=template_files(),
+            settings=[figure.name for figure in FIGURES],
+        ),
     script:
         "../scripts/report.py"
 
@@ -29,9 +35,12 @@ rule manifest:
     output:
         AT.manifest,
         AT.provenance,
+        record=AT.record("manifest"),
     log:
         AT.log("manifest"),
     benchmark:
         AT.benchmark("manifest")
+    params:
+        made_by=made_by("manifest.py", "bqlib.results.integrity:write_manifest"),
     script:
         "../scripts/manifest.py"

@@ -8,6 +8,7 @@ if __name__ == "__main__":
     from bqlib.claims import Evidence, as_json, evaluate, table_1
     from bqlib.results.files import write_atomically
     from bqlib.results.layout import Layout
+    from bqlib.results.records import write_record
     from bqlib.results.store import open_dataset
     from bqlib.running.client import logged
 
@@ -20,3 +21,5 @@ if __name__ == "__main__":
         evidence = Evidence(curves, rates, studies)
         text = as_json(*evaluate(evidence), table_1(evidence))
         write_atomically(snakemake.output[0], text.encode())
+        made_by = snakemake.params.made_by
+        write_record(at.folder, snakemake.output.record, made_by, snakemake.input)

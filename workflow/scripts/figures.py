@@ -8,6 +8,7 @@ if __name__ == "__main__":
 
     from bqlib.figures import save
     from bqlib.results.layout import Layout
+    from bqlib.results.records import write_record
     from bqlib.results.store import open_dataset
     from bqlib.running.client import logged
 
@@ -25,3 +26,5 @@ if __name__ == "__main__":
         }
         with ProcessPoolExecutor(snakemake.threads, mp_context=get_context("fork")) as pool:
             list(pool.map(draw, datasets))
+        made_by = snakemake.params.made_by
+        write_record(at.folder, snakemake.output.record, made_by, snakemake.input)

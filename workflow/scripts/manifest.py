@@ -6,6 +6,7 @@ if __name__ == "__main__":
 
     from bqlib.results.integrity import write_manifest
     from bqlib.results.layout import Layout
+    from bqlib.results.records import write_record
     from bqlib.running.client import logged
 
     results = Path(snakemake.output[0]).parent
@@ -14,3 +15,5 @@ if __name__ == "__main__":
         # All pieces are there: no run has a use for their trials, and this may be killed hereafter.
         shutil.rmtree(Layout(results).kept, ignore_errors=True)
         write_manifest(results, wanted)
+        made_by = snakemake.params.made_by
+        write_record(results, snakemake.output.record, made_by, snakemake.input)
