@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import (
@@ -289,6 +289,10 @@ def _window(value, info: ValidationInfo):
 
 class _Sweep(Keys):
     """The keys of a sweep file, in the order in which they are checked."""
+
+    model_elsewhere: ClassVar[dict] = {
+        "site": "machines are not set in a sweep: give the site file with --config site=FILE"
+    }
 
     name: Label = Field(description="a label; the results go to results/<name>")
     title: str = ""
