@@ -294,7 +294,11 @@ def test_results_that_cannot_be_written_are_said_before_anything_runs(checkout):
 )
 def test_a_setting_that_would_be_lost_or_ignored_is_refused(checkout, arguments, told):
     checkout.profile = "cluster"
-    ran = checkout.run(*arguments, "-n") if arguments[0] != "--config" else checkout.run("-n", *arguments)
+    ran = (
+        checkout.run(*arguments, "-n")
+        if arguments[0] != "--config"
+        else checkout.run("-n", *arguments)
+    )
     assert ran.returncode == 1 and all(words in ran.output for words in told), ran.output
     assert "Traceback" not in ran.output
 
