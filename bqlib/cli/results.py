@@ -27,7 +27,7 @@ from bqlib.results.layout import (
     path_of_piece,
     results_of,
 )
-from bqlib.results.retry import delete, outdated
+from bqlib.results.retry import advice, delete, may_pass, outdated
 from bqlib.results.text import aligned
 from bqlib.running.errors import RunError
 
@@ -157,6 +157,9 @@ def retry(results, damaged, sweep, shelf):
     files = f"{counted(deleted, 'file')} deleted; the next run recreates what is missing"
     failures = counted(len(failed), "failed trial")
     print(f"{failures}; {files if deleted else 'nothing to delete'}")
+    certain = [reason for _, _, reason in failed if not may_pass(reason)]
+    for sentence in advice(certain, results):
+        print(sentence)
 
 
 def claims(results, as_json):
@@ -246,7 +249,8 @@ COMMANDS = (
         summary="delete failed or damaged pieces so that the next run recomputes them",
         about=(
             "Deletes the pieces with failed trials and the results gathered from them. The next "
-            "run recomputes these and keeps the rest. Deletes nothing while a run works on the "
+            "run recomputes these and keeps the rest. Says which of these trials will fail again "
+            "unless the sweep or the code changes. Deletes nothing while a run works on the "
             "results."
         ),
         examples=(

@@ -11,6 +11,7 @@ import numpy as np
 
 from bqlib.analysis.fits import rate_rows
 from bqlib.results.layout import Layout, cell_of, head
+from bqlib.results.retry import advice
 from bqlib.results.store import find_curves, open_curves, open_dataset
 from bqlib.results.text import aligned, ranges
 from bqlib.results.timings import read_timing
@@ -37,6 +38,7 @@ def summary(results):
         - trials: the number of all trials, and of those that are ok, failed, missing or ended
           before n;
         - failed, ended: rows, one for each cell and reason;
+        - advice: sentences on whether trying the failed trials again can help;
         - mmd: rows, medians over the seeds at some numbers of points;
         - rates: rows; none if no rates are fitted;
         - verdicts: the number of claims with each verdict; none if no claims are judged;
@@ -76,6 +78,7 @@ def summary(results):
             "ended": int(ended.sum()),
         },
         "failed": _reasons(labels, status == FAILED, reason),
+        "advice": advice(reason[status == FAILED], at.folder),
         "ended": _reasons(labels, ended, reason),
         "mmd": _medians(curves, labels, status == OK),
         "rates": rate_rows(open_dataset(at.rates)) if head(at.rates).exists() else [],
@@ -216,4 +219,6 @@ def as_text(about):
     for key, heading in tables:
         if about[key]:
             parts += ["", heading, aligned(about[key])]
+            if key == "failed":
+                parts += about["advice"]
     return "\n".join(parts) + "\n"

@@ -18,6 +18,7 @@ from snakemake.logging import logger
 from snakemake.scheduling.job_scheduler import JobScheduler
 
 from bqlib.results.layout import RESULTS, Layout, piece_name
+from bqlib.results.retry import advice
 from bqlib.results.timings import failed_trials
 from bqlib.running import session
 from bqlib.running.errors import RunError
@@ -127,7 +128,8 @@ class Run:
             name, seed, why = failed[0]
             say(f"{len(failed)} of {trials} trials failed")
             say(f"the first is {name.rpartition('/')[0]}, seed {seed}: {why}")
-            say(f"to try them again: bqlib retry {results}, then the same command again")
+            for sentence in advice([why for _, _, why in failed], results):
+                say(sentence)
         if error or failed:
             code = session.INTERRUPTED if interrupted else 1 if error else SOME_FAILED
             raise SystemExit(code)

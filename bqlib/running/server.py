@@ -20,6 +20,7 @@ from pathlib import Path
 from distributed import KilledWorker, as_completed, wait
 
 from bqlib.results.layout import Layout, head, piece_name
+from bqlib.results.retry import OUT_OF_MEMORY, WORKER_DIED
 from bqlib.running.cluster import connect
 from bqlib.running.errors import ClusterError, OtherCodeError, RunError
 from bqlib.running.journal import cancel_jobs
@@ -148,10 +149,10 @@ class Server:
             self.end(error)
             raise error
         if isinstance(error, MemoryError):
-            text = f"out of memory: {error}".removesuffix(": ")
+            text = f"{OUT_OF_MEMORY}: {error}".removesuffix(": ")
         elif isinstance(error, KilledWorker):
             text = (
-                f"the worker died in each of {error.allowed_failures + 1} runs of this trial: "
+                f"{WORKER_DIED} in each of {error.allowed_failures + 1} runs of this trial: "
                 "killed from outside, crashed, or out of memory in a way that Python does not see"
             )
         else:
