@@ -202,7 +202,8 @@ def test_a_failed_trial_is_data(checkout):
     assert np.isnan(curves.mmd.sel(seed=1)).all()
     report = (checkout.results / "report.html").read_text(encoding="utf-8")
     assert "2 of 4 trials failed" in report and "seed one is unlucky" in report
-    assert "bqlib retry results/small" in ran.output and check(checkout.results).faults == ()
+    assert "2 of 2 failed trials ended with an error of their own: they fail again" in ran.output
+    assert check(checkout.results).faults == ()
 
 
 def test_a_scheduler_that_the_user_names_is_used(checkout, tmp_path, finished):
