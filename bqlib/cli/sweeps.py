@@ -121,8 +121,8 @@ COMMANDS = (
         about=(
             "Counts the finished, failed and missing trials of a sweep, and estimates the time and "
             "memory for the missing ones. The estimate uses finished trials, or small trials that "
-            "the command runs (marked with ~). It does not include studies. If a small trial fails, "
-            "the command says why, goes on with the others, and exits with 1."
+            "the command runs (marked with ~). It does not include studies. If a small trial "
+            "fails, the command says why, goes on with the others, and exits with 1."
         ),
         examples=(
             "bqlib plan config/quick.yaml",

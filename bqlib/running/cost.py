@@ -78,7 +78,8 @@ def plan(experiment, results):
     -----
     Where trials of a row are finished, theirs is the time. Else, a smaller trial is run here, and
     one each with twice its points and twice its pool; time and memory are taken to be powers of
-    both numbers. A row whose small trial fails has no cost, but says why. On the paper's sweep this takes seconds, and is right to within a factor of 2.
+    both numbers. A row whose small trial fails has no cost, but says why.
+    On the paper's sweep this takes seconds, and is right to within a factor of 2.
     """
     groups = defaultdict(list)
     for cell in experiment.cells():
@@ -194,8 +195,8 @@ def as_text(rows, workers):
         gigabytes = max(row.cost.bytes for row in unfinished) / 1e9
         shared = f", {_duration(seconds / workers)} on {workers} workers" if workers > 1 else ""
         text += (
-            f"\n{'other ' if problems else ''}missing trials: about {_duration(seconds)} on one core like those of this machine"
-            f"{shared}; {gigabytes:.2g} GB for each worker"
+            f"\n{'other ' if problems else ''}missing trials: about {_duration(seconds)} on one core "
+            f"like those of this machine{shared}; {gigabytes:.2g} GB for each worker"
         )
     return text
 

@@ -79,8 +79,8 @@ def test_problems_of_pairs_are_told_with_their_lines_all_at_once():
     ]
     data = "{name: d, family: empirical, points: [[0.1, 0.2]]}, " + TARGETS["uniform"]
     told = [
-        "6: algorithms[0]: design sobol cannot work: sobol cannot map the unit cube to Empirical; it",
-        "8: algorithms[2]: design block_sbq cannot work: block is 0; it must be at least 1 (target ",
+        "6: algorithms[0]: design sobol cannot work: sobol cannot map the unit cube to Empirical",
+        "8: algorithms[2]: design block_sbq cannot work: block is 0; it must be at least 1 ",
         "9: algorithms[3]: design sbq cannot work: refine is -1; it must be at least 0 (target d, ",
     ]
     problems = problems_of(sweep(data, KERNELS["matern"], algorithms))
