@@ -195,8 +195,8 @@ def as_text(rows, workers):
         gigabytes = max(row.cost.bytes for row in unfinished) / 1e9
         shared = f", {_duration(seconds / workers)} on {workers} workers" if workers > 1 else ""
         text += (
-            f"\n{'other ' if problems else ''}missing trials: about {_duration(seconds)} on one core "
-            f"like those of this machine{shared}; {gigabytes:.2g} GB for each worker"
+            f"\n{'other ' if problems else ''}missing trials: about {_duration(seconds)} on one "
+            f"core like those of this machine{shared}; {gigabytes:.2g} GB for each worker"
         )
     return text
 
