@@ -230,7 +230,8 @@ def test_a_failed_trial_is_data(checkout):
     assert np.isnan(curves.mmd.sel(seed=1)).all()
     report = (checkout.results / "report.html").read_text(encoding="utf-8")
     assert "2 of 4 trials failed" in report and "seed one is unlucky" in report
-    assert "bqlib retry results/small" in ran.output and check(checkout.results).faults == ()
+    assert "2 of 2 failed trials ended with an error of their own: they fail again" in ran.output
+    assert check(checkout.results).faults == ()
 
 
 def test_a_scheduler_that_the_user_names_is_used(checkout, tmp_path, finished):
@@ -309,3 +310,35 @@ def test_results_that_cannot_be_written_are_said_before_anything_runs(checkout):
     ran = checkout.run()
     assert ran.returncode == 1 and "not a folder that can be written" in ran.output
     assert "Traceback" not in ran.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--config", "seeds=50", "name=x"], ["--config seeds=50: has no", "--config name=x: has"]),
+        (["--config"], ["would be lost: add site=profiles/cluster/site.yaml to --config"]),
+        (["--config", "site=none.yaml"], ["--config site=none.yaml: there is no site file "]),
+        (["config/quick.yaml"], ["small.yaml config/quick.yaml: Snakemake would merge these"]),
+    ],
+)
+def test_a_setting_that_would_be_lost_or_ignored_is_refused(checkout, arguments, told):
+    checkout.profile = "cluster"
+    ran = (
+        checkout.run(*arguments, "-n")
+        if arguments[0] != "--config"
+        else checkout.run("-n", *arguments)
+    )
+    assert ran.returncode == 1 and all(words in ran.output for words in told), ran.output
+    assert "Traceback" not in ran.output
+
+
+def test_a_workflow_that_imports_ours_has_keys_of_its_own_but_loses_no_site(checkout):
+    (checkout.folder / "Theirs").write_text(
+        'include: "workflow/Snakefile"\n\n\nrule theirs:\n    shell:\n        "true"\n'
+    )
+    theirs = ("-n", "--snakefile", "Theirs", "theirs", "--config", "colour=red")
+    ran = checkout.run(*theirs)
+    assert "would be lost: add site=profiles/local/site.yaml to --config" in ran.output
+    assert ran.returncode == 1 and "colour" not in ran.output
+    ran = checkout.run(*theirs, "site=profiles/local/site.yaml")
+    assert ran.returncode == 0 and jobs(ran.output)["theirs"] == 1, ran.output

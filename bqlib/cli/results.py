@@ -30,7 +30,7 @@ from bqlib.results.layout import (
     path_of_timing,
     results_of,
 )
-from bqlib.results.retry import delete, outdated, set_aside
+from bqlib.results.retry import advice, delete, may_pass, outdated, set_aside
 from bqlib.results.text import aligned
 from bqlib.running.errors import RunError
 
@@ -159,6 +159,9 @@ def retry(results, damaged, sweep, shelf):
     files = f"{kept}{counted(deleted, 'file')} deleted; the next run recreates what is missing"
     failures = counted(len(failed), "failed trial")
     print(f"{failures}; {files if deleted else 'nothing to delete'}")
+    certain = [reason for _, _, reason in failed if not may_pass(reason)]
+    for sentence in advice(certain, results):
+        print(sentence)
 
 
 def claims(results, as_json):
@@ -250,7 +253,8 @@ COMMANDS = (
         about=(
             "Lets the next run try failed trials again: sets aside the pieces with failed trials, "
             "and deletes the results gathered from them. The next run recomputes these, takes over "
-            "the trials that succeeded, and keeps the rest. Changes nothing while a run works on "
+            "the trials that succeeded, and keeps the rest. Says which of the failed trials will "
+            "fail again unless the sweep or the code changes. Changes nothing while a run works on "
             "the results."
         ),
         examples=(

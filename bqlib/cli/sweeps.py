@@ -48,19 +48,14 @@ def plan(sweep, shelf, workers, as_json):
     from bqlib.running import cost  # 1.5 s
 
     experiment = loaded(sweep, shelf)
-    try:
-        rows = cost.plan(experiment, RESULTS / experiment.name)
-    except MemoryError:
-        raise NoAnswerError(
-            f"{sweep}: even a small part of a trial takes more memory than this machine has: ask "
-            "for fewer points, candidates or functions"
-        ) from None
+    rows = cost.plan(experiment, RESULTS / experiment.name)
     if as_json:
         print_json([asdict(row) for row in rows])
     else:
         print(cost.as_text(rows, workers))
         if experiment.studies:
             print(f"studies, not included: {', '.join(experiment.studies)}")
+    return PROBLEM if any(row.problem for row in rows) else 0
 
 
 def jobscript(site):
@@ -126,7 +121,8 @@ COMMANDS = (
         about=(
             "Counts the finished, failed and missing trials of a sweep, and estimates the time and "
             "memory for the missing ones. The estimate uses finished trials, or small trials that "
-            "the command runs (marked with ~). It does not include studies."
+            "the command runs (marked with ~). It does not include studies. If a small trial "
+            "fails, the command says why, goes on with the others, and exits with 1."
         ),
         examples=(
             "bqlib plan config/quick.yaml",

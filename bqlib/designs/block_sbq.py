@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 from bqlib.arrays import Seed
 from bqlib.candidates import Candidates
 from bqlib.checks import checked_count
-from bqlib.designs.design import Design, Pool, checked_request
+from bqlib.designs.design import Design, Pool, checked_request, requires, requires_mean
 from bqlib.designs.interpolant import Interpolant
 from bqlib.designs.newton import best, stop_reason
 from bqlib.designs.sbq import decrement
@@ -15,6 +15,15 @@ from bqlib.targets import Target
 from bqlib.weights import PIVOT_TOLERANCE, bq, repeats
 
 
+def _requires(
+    target: Target, kernel: Kernel, n: int, *, candidates: Candidates, block: int = 5
+) -> None:
+    """Raise an error for what :func:`block_sbq` cannot work with at any seed."""
+    requires_mean(target, kernel, n, candidates=candidates)
+    checked_count(block, "block", 1)
+
+
+@requires(_requires)
 def block_sbq(
     target: Target,
     kernel: Kernel,

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +12,7 @@ from bqlib.arrays import Array, Seed
 from bqlib.candidates import Candidates
 from bqlib.checks import LONGEST, checked_count, checked_points, checked_rng
 from bqlib.embeddings import Embedding, embed
-from bqlib.kernels import Kernel
+from bqlib.kernels import Kernel, Stein
 from bqlib.posterior import Integral, integral
 from bqlib.targets import Product, Target, Uniform
 from bqlib.weights import Rule, final, first_occurrence
@@ -162,6 +162,35 @@ class Design:
                 )
             found.append(value)
         return np.array(found)[index]
+
+
+Requirement = Callable[..., None]  # of what a design is called with, without its rng and initial
+Rules = TypeVar("Rules", bound=Callable[..., Any])
+
+
+def requires(requirement: Requirement) -> Callable[[Rules], Rules]:
+    """Decorator of a design: what it needs at every seed, which a sweep asks before it runs.
+
+    `requirement` is a function(target, kernel, n, *, candidates, ...) with the design's own
+    parameters. It raises a TypeError or ValueError if the design cannot work with them.
+    """
+
+    def keep(design: Rules) -> Rules:
+        vars(design)["requires"] = requirement
+        return design
+
+    return keep
+
+
+def requires_mean(
+    target: Target, kernel: Kernel, n: int, *, candidates: Candidates, **parameters: Any
+) -> None:
+    """Raise a ValueError if the kernel mean, by which points are picked, is zero everywhere."""
+    if isinstance(kernel, Stein) and kernel.constant == 0:
+        raise ValueError(
+            "the kernel mean, by which it picks points, is zero everywhere for a Stein kernel with "
+            "constant 0: set constant above zero"
+        )
 
 
 @dataclass(frozen=True, eq=False)

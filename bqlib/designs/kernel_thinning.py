@@ -5,12 +5,24 @@ from numpy.typing import ArrayLike
 
 from bqlib.arrays import Array, Seed
 from bqlib.candidates import Candidates
-from bqlib.designs.design import Design, Pool, checked_request
+from bqlib.designs.design import Design, Pool, checked_request, requires
 from bqlib.kernels import Kernel
 from bqlib.targets import Target
 from bqlib.weights import uniform
 
+_NEEDS_A_POOL = (
+    "kernel_thinning needs a fixed pool and no initial points: use fresh=False, and leave out "
+    "initial"
+)
 
+
+def _requires(target: Target, kernel: Kernel, n: int, *, candidates: Candidates) -> None:
+    """Raise a ValueError if the candidates are fresh."""
+    if candidates.fresh:
+        raise ValueError(_NEEDS_A_POOL)
+
+
+@requires(_requires)
 def kernel_thinning(
     target: Target,
     kernel: Kernel,
@@ -65,10 +77,7 @@ def kernel_thinning(
         ) from None
     request = checked_request(target, kernel, n, rng, candidates, initial)
     if request.pool is None or len(request.initial):
-        raise ValueError(
-            "kernel_thinning needs a fixed pool and no initial points: use fresh=False, and leave "
-            "out initial"
-        )
+        raise ValueError(_NEEDS_A_POOL)
     halvings = (len(request.pool) // n).bit_length() - 1
     pool = request.pool[: n * 2**halvings]
 

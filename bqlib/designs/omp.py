@@ -5,12 +5,13 @@ from numpy.typing import ArrayLike
 
 from bqlib.arrays import Seed
 from bqlib.candidates import Candidates
-from bqlib.designs.design import Design, Pool, checked_request
+from bqlib.designs.design import Design, Pool, checked_request, requires, requires_mean
 from bqlib.designs.newton import newton_greedy
 from bqlib.kernels import Kernel
 from bqlib.targets import Target
 
 
+@requires(requires_mean)
 def omp(
     target: Target,
     kernel: Kernel,

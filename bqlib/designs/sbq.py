@@ -1,5 +1,7 @@
 """Sequential Bayesian quadrature."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import Bounds, minimize
@@ -7,7 +9,7 @@ from scipy.optimize import Bounds, minimize
 from bqlib.arrays import Array, Seed
 from bqlib.candidates import Candidates
 from bqlib.checks import checked_count
-from bqlib.designs.design import Design, Pool, checked_request, support
+from bqlib.designs.design import Design, Pool, checked_request, requires, requires_mean, support
 from bqlib.designs.interpolant import Interpolant
 from bqlib.designs.newton import newton_greedy
 from bqlib.kernels import Kernel
@@ -15,6 +17,21 @@ from bqlib.targets import Target
 from bqlib.weights import PIVOT_TOLERANCE
 
 
+def _requires(
+    target: Target,
+    kernel: Kernel,
+    n: int,
+    *,
+    candidates: Candidates,
+    refine: int = 0,
+    **parameters: Any,
+) -> None:
+    """Raise an error for what :func:`sbq` cannot work with at any seed."""
+    requires_mean(target, kernel, n, candidates=candidates)
+    checked_count(refine, "refine")
+
+
+@requires(_requires)
 def sbq(
     target: Target,
     kernel: Kernel,

@@ -6,7 +6,8 @@ from scipy.special import ndtri
 from scipy.stats import qmc
 
 from bqlib.arrays import Array, Seed
-from bqlib.designs.design import Design, Pool, checked_request_without_pool
+from bqlib.candidates import Candidates
+from bqlib.designs.design import Design, Pool, checked_request_without_pool, requires
 from bqlib.kernels import Kernel
 from bqlib.targets import GaussianMixture, Product, Target, Uniform
 from bqlib.weights import uniform
@@ -14,6 +15,12 @@ from bqlib.weights import uniform
 BITS = 30  # of each coordinate in [0, 1)
 
 
+def requires_map(target: Target, kernel: Kernel, n: int, *, candidates: Candidates) -> None:
+    """Raise a TypeError if the target has no map from the unit cube."""
+    cube_dim(target)
+
+
+@requires(requires_map)
 def sobol(
     target: Target,
     kernel: Kernel,

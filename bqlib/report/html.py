@@ -266,7 +266,7 @@ def _address(picture):
 def _failed(about):
     return {
         "trials": about["trials"],
-        "results": about["results"],
+        "advice": about["advice"],
         "tables": _tables((about["failed"], FAILED)),
     }
 

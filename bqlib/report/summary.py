@@ -12,6 +12,7 @@ import numpy as np
 from bqlib.analysis.fits import rate_rows
 from bqlib.results.damage import is_there, read_object
 from bqlib.results.layout import CLAIMS, RATES, Layout, cell_of, path_of_head
+from bqlib.results.retry import advice
 from bqlib.results.store import find_curves, open_curves, open_dataset
 from bqlib.results.text import aligned, ranges
 from bqlib.results.timings import read_timing
@@ -38,6 +39,7 @@ def summary(results):
         - trials: the number of all trials, and of those that are ok, failed, missing or ended
           before n;
         - failed, ended: rows, one for each cell and reason;
+        - advice: sentences on whether trying the failed trials again can help;
         - mmd: rows, medians over the seeds at some numbers of points;
         - rates: rows; none if no rates are fitted;
         - verdicts: the number of claims with each verdict; none if no claims are judged;
@@ -78,6 +80,7 @@ def summary(results):
             "ended": int(ended.sum()),
         },
         "failed": _reasons(labels, status == FAILED, reason),
+        "advice": advice(reason[status == FAILED], at.folder),
         "ended": _reasons(labels, ended, reason),
         "mmd": _medians(curves, labels, status == OK),
         "rates": rate_rows(open_dataset(at.rates)) if there else [],
@@ -218,4 +221,6 @@ def as_text(about):
     for key, heading in tables:
         if about[key]:
             parts += ["", heading, aligned(about[key])]
+            if key == "failed":
+                parts += about["advice"]
     return "\n".join(parts) + "\n"

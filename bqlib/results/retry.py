@@ -20,6 +20,52 @@ from bqlib.results.layout import (
 )
 from bqlib.results.timings import digest_of, read_timing
 
+# How the reasons of failures begin that may not come again.
+OUT_OF_MEMORY, WORKER_DIED = "out of memory", "the worker died"
+
+
+def may_pass(reason):
+    """Whether a trial that failed for this reason may succeed when it is run again as it is.
+
+    Examples
+    --------
+    >>> may_pass("out of memory: 3 GB"), may_pass("ValueError: no")
+    (True, False)
+    """
+    return reason.startswith((OUT_OF_MEMORY, WORKER_DIED))
+
+
+def advice(reasons, results):
+    """Whether trying failed trials again can help, and how, as sentences.
+
+    Parameters
+    ----------
+    reasons : iterable of str
+        Why each trial failed, as results hold it.
+    results : path-like
+
+    Returns
+    -------
+    list of str
+    """
+    reasons = list(reasons)
+    lost = sum(map(may_pass, reasons))
+    certain = len(reasons) - lost
+    told = []
+    if lost:
+        told.append(
+            f"{lost} of {len(reasons)} failed trials ran out of memory or lost their workers: to "
+            f"try again, perhaps with more memory in the site file: bqlib retry {results}, then "
+            "the same command again"
+        )
+    if certain:
+        told.append(
+            f"{certain} of {len(reasons)} failed trials ended with an error of their own: they "
+            "fail again as long as sweep and code are the same, and bqlib retry does not help. "
+            "Change the sweep or the code, then give the same command again"
+        )
+    return told
+
 
 def outdated(results, experiment):
     """Finished files that another sweep or other code made, by their records.

@@ -46,6 +46,8 @@ class Row:
         Those that another sweep or other code made are missing.
     cost : Cost or None
         Of one trial, where some are missing.
+    problem : str
+        Why a small trial failed, so that there is no cost; else empty.
     """
 
     target: str
@@ -55,6 +57,7 @@ class Row:
     failed: int
     missing: int
     cost: Cost | None
+    problem: str = ""
 
 
 def plan(experiment, results):
@@ -74,7 +77,8 @@ def plan(experiment, results):
     -----
     Where trials of a row are finished, theirs is the time. Else, a smaller trial is run here, and
     one each with twice its points and twice its pool; time and memory are taken to be powers of
-    both numbers. On the paper's sweep this takes seconds, and is right to within a factor of 2.
+    both numbers. A row whose small trial fails has no cost, but says why.
+    On the paper's sweep this takes seconds, and is right to within a factor of 2.
     """
     groups = defaultdict(list)
     for block in blocks_of(experiment, results):
@@ -87,14 +91,22 @@ def _row(experiment, target, kernel, algorithm, blocks):
     seconds = [one for block in blocks for one in block.seconds.values()]
     failed = sum(len(block.failed) for block in blocks)
     missing = sum(len(block.missing) for block in blocks)
-    cost = None
+    cost, problem = None, ""
     if missing:
         unfinished = [block.cell for block in blocks if block.missing]
-        cost = estimate(experiment.spec(unfinished[-1]))
-        if seconds:
+        try:
+            cost = estimate(experiment.spec(unfinished[-1]))
+        except MemoryError:
+            problem = (
+                "even a small part of a trial takes more memory than this machine has: ask for "
+                "fewer points, candidates or functions"
+            )
+        except Exception as error:  # a plug-in may raise any, and other rows can still be told
+            problem = f"{type(error).__name__}: {' '.join(str(error).split())}".removesuffix(": ")
+        if seconds and cost:
             cost = replace(cost, seconds=fmean(seconds), measured=True)
     trials = len({block.cell for block in blocks}) * experiment.seeds
-    return Row(target, kernel, algorithm, trials - missing, failed, missing, cost)
+    return Row(target, kernel, algorithm, trials - missing, failed, missing, cost, problem)
 
 
 def estimate(spec):
@@ -164,14 +176,19 @@ def as_text(rows, workers):
         f"\n{sum(row.done for row in rows)} trials done ({sum(row.failed for row in rows)} of them "
         f"failed), {missing} missing"
     )
-    if missing:
-        unfinished = [row for row in rows if row.cost]
+    problems = [row for row in rows if row.problem]
+    for row in problems:
+        text += (
+            f"\n{row.target}, {row.kernel}, {row.algorithm}: a small trial failed: {row.problem}"
+        )
+    unfinished = [row for row in rows if row.cost]
+    if unfinished:
         seconds = sum(row.missing * row.cost.seconds for row in unfinished)
         gigabytes = max(row.cost.bytes for row in unfinished) / 1e9
         shared = f", {_duration(seconds / workers)} on {workers} workers" if workers > 1 else ""
         text += (
-            f"\nmissing trials: about {_duration(seconds)} on one core like those of this machine"
-            f"{shared}; {gigabytes:.2g} GB for each worker"
+            f"\n{'other ' if problems else ''}missing trials: about {_duration(seconds)} on one "
+            f"core like those of this machine{shared}; {gigabytes:.2g} GB for each worker"
         )
     return text
 

@@ -19,6 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import psutil
+from snakemake.cli import parse_args, parse_config
 from snakemake.logging import logger
 from snakemake.scheduling.job_scheduler import JobScheduler
 
@@ -33,13 +34,14 @@ from bqlib.results.layout import (
     piece_name,
 )
 from bqlib.results.records import settle
-from bqlib.results.retry import study_is_there
+from bqlib.results.retry import advice, study_is_there
 from bqlib.results.timings import failed_trials
 from bqlib.running import scratch, session
 from bqlib.running.errors import RunError
 from bqlib.running.journal import note_name
 from bqlib.running.paths import Paths
 from bqlib.running.preflight import check_origin, check_results_folder, why_jobs_fail
+from bqlib.running.settings import refuse_settings, site_file
 from bqlib.sweep.file import load, shelf_beside
 from bqlib.sweep.words import SweepError
 
@@ -64,8 +66,10 @@ def prepare(workflow, config, shell):
     default = project / "config" / "config.yaml"
     sweep = Path(workflow.configfiles[-1]) if workflow.configfiles else default
     shelf = shelf_beside(default)
-    site = project / config.get("site", "profiles/local/site.yaml")
     try:
+        if workflow.is_main_process and _is_on_top(workflow, project):
+            refuse_settings(workflow.config_settings.config, workflow.config_settings.configfiles)
+        site = site_file(config, _settings_of_profiles, project)
         experiment = load(sweep, shelf)
         paths = Paths(sweep, shelf, site, RESULTS / experiment.name)
         check_results_folder(paths.results)
@@ -198,7 +202,8 @@ class Run:
             name, seed, why = failed[0]
             say(f"{len(failed)} of {trials} trials failed")
             say(f"the first is {name.rpartition('/')[0]}, seed {seed}: {why}")
-            say(f"to try them again: bqlib retry {results}, then the same command again")
+            for sentence in advice([why for _, _, why in failed], results):
+                say(sentence)
         if error or failed:
             raise SystemExit(self._code if error else SOME_FAILED)
 
@@ -252,6 +257,32 @@ def _remove_left_by_snakemake():
             if private and found.st_uid == os.getuid() and found.st_mtime < oldest:
                 with suppress(OSError):  # not empty
                     os.rmdir(entry)
+
+
+def _is_on_top(workflow, project):
+    """Whether the workflow is run by itself, and no other Snakefile imports it.
+
+    Snakemake's ``main_snakefile`` is the file of the command. Without this, keys that an importing
+    workflow reads would be refused.
+    """
+    ours = [project / "Snakefile", project / "workflow" / "Snakefile"]
+    return Path(workflow.main_snakefile).resolve() in [path.resolve() for path in ours]
+
+
+def _settings_of_profiles():
+    """What the profiles of Snakemake's command set with ``config``, without its ``--config``.
+
+    The command is parsed by Snakemake's ``parse_args``, and what is left of it once more. Without
+    this, a site file that a profile names is lost where the command has a ``--config``.
+    """
+    if Path(sys.argv[0]).name not in ("snakemake", "__main__.py"):
+        return {}  # Snakemake was called from Python, where there are no profiles
+    _, asked = parse_args(sys.argv[1:])
+    bare = ["--snakefile", str(asked.snakefile)] if asked.snakefile else []
+    bare += ["--profile", *asked.profile] if asked.profile else []
+    bare += ["--workflow-profile", asked.workflow_profile] if asked.workflow_profile else []
+    _, without = parse_args(bare)
+    return parse_config(without.config)
 
 
 def _submits_jobs(workflow):

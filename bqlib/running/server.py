@@ -21,7 +21,7 @@ from distributed import KilledWorker, as_completed, wait
 
 from bqlib.results.blocks import blocks_of
 from bqlib.results.layout import Layout
-from bqlib.results.retry import study_is_there
+from bqlib.results.retry import OUT_OF_MEMORY, WORKER_DIED, study_is_there
 from bqlib.running.cluster import connect
 from bqlib.running.errors import ClusterError, OtherCodeError, RunError
 from bqlib.running.journal import cancel_jobs
@@ -171,10 +171,10 @@ class Server:
             self.end(error)
             raise error
         if isinstance(error, MemoryError):
-            text = f"out of memory: {error}".removesuffix(": ")
+            text = f"{OUT_OF_MEMORY}: {error}".removesuffix(": ")
         elif isinstance(error, KilledWorker):
             text = (
-                f"the worker died in each of {error.allowed_failures + 1} runs of this trial: "
+                f"{WORKER_DIED} in each of {error.allowed_failures + 1} runs of this trial: "
                 "killed from outside, crashed, or out of memory in a way that Python does not see"
             )
         else:

@@ -6,7 +6,7 @@ from bqlib.discrepancy import mmd2_of_prefixes
 from bqlib.rates import log_spaced
 from bqlib.schema import Variable
 from bqlib.streams import stream
-from bqlib.studies.plans import PLANS, SHARES, one_pool, requires_sobol
+from bqlib.studies.plans import PLANS, SHARES, one_pool, requires_of_plans
 from bqlib.studies.study import Study
 
 SIZES = 60  # of each curve
@@ -41,6 +41,6 @@ STUDY = Study(
         "plan": ("how points are picked and weighted", ""),
         "n": ("number of points", "1"),
     },
-    precondition=requires_sobol,
+    precondition=requires_of_plans,
     plans=PLANS,
 )

@@ -8,7 +8,7 @@ import numpy as np
 
 from bqlib.schema import Variable
 from bqlib.streams import stream
-from bqlib.studies.plans import PLANS, SHARES, one_pool, requires_sobol
+from bqlib.studies.plans import PLANS, SHARES, one_pool, requires_of_plans
 from bqlib.studies.study import Study
 from bqlib.sweep.spec import Algorithm
 
@@ -100,7 +100,7 @@ STUDY = Study(
         "n": ("number of points", "1"),
         "pool": ("number of candidates", "1"),
     },
-    precondition=requires_sobol,
+    precondition=requires_of_plans,
     plans=(
         *PLANS,
         Algorithm("herding_fresh", "herding", "uniform"),

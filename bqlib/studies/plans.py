@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
+from bqlib.candidates import Candidates
+from bqlib.designs.design import requires_mean
 from bqlib.designs.herding import herding
 from bqlib.designs.sbq import sbq
-from bqlib.designs.sobol import cube_dim
 from bqlib.sweep import registry
 from bqlib.sweep.spec import Algorithm
 
@@ -38,9 +39,19 @@ PLANS = (
 )
 
 
-def requires_sobol(target, kernel):
-    """Raise a TypeError if the target has no map for Sobol points, which some plans use."""
-    cube_dim(target)
+def requires_of_plans(target, kernel):
+    """Raise the TypeError or ValueError of the first plan whose design cannot work on the pair."""
+    for plan in PLANS:
+        design, _ = plan.build()
+        if hasattr(design, "requires"):
+            design.requires(
+                target, kernel, 1, candidates=Candidates(size=1), **plan.design_parameters
+            )
+
+
+def requires_sbq(target, kernel):
+    """Raise a ValueError if SBQ, with which a study works, cannot work on the pair."""
+    requires_mean(target, kernel, 1, candidates=Candidates(size=1))
 
 
 def one_pool(candidates, target, rng, share=1.0):

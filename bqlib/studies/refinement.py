@@ -7,7 +7,7 @@ from bqlib.designs.sbq import sbq
 from bqlib.discrepancy import mmd2_of_prefixes
 from bqlib.schema import Variable
 from bqlib.streams import stream
-from bqlib.studies.plans import SHARES, one_pool
+from bqlib.studies.plans import SHARES, one_pool, requires_sbq
 from bqlib.studies.study import Study
 from bqlib.weights import bq
 
@@ -49,6 +49,7 @@ def refinement(target, kernel, candidates, n, seed):
 STUDY = Study(
     function=refinement,
     seeds=5,
+    precondition=requires_sbq,
     variables={
         "mmd": Variable(("plan", "n"), "MMD to the target, BQ weights"),
         "weight_l1": Variable(("plan", "n"), "sum of the absolute weights"),

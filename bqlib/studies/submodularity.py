@@ -11,7 +11,7 @@ from bqlib.designs.sbq import sbq
 from bqlib.embeddings import embed
 from bqlib.schema import Variable
 from bqlib.streams import stream
-from bqlib.studies.plans import one_pool
+from bqlib.studies.plans import one_pool, requires_sbq
 from bqlib.studies.study import Study
 from bqlib.weights import first_occurrence
 
@@ -172,6 +172,7 @@ def _sets(size, count):
 STUDY = Study(
     function=submodularity,
     seeds=20,
+    precondition=requires_sbq,
     variables={
         "greedy": Variable(("picks",), "V0 - MMD^2 of the greedy set, over V0"),
         "best": Variable(("picks",), "V0 - MMD^2 of the best set, over V0"),

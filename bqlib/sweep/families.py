@@ -16,6 +16,7 @@ from bqlib.sweep import plugins, registry, yamlfile
 from bqlib.sweep.build import arguments, build_kernel
 from bqlib.sweep.words import Keys, at_key, fail, problems_in, quoted, shown, unknown
 from bqlib.sweep.yamlfile import dotted
+from bqlib.targets import Empirical
 
 
 def read_plugin(name, texts):
@@ -237,6 +238,13 @@ def checked_kernel(content, info: ValidationInfo):
         except Exception as error:  # a plug-in may raise any
             fail(at_key(content, plugins.reason_of(error)))
     problems = []
+    shortest = reading.extreme_lengthscales()[0]
+    for label, target in reading.targets.items():
+        if isinstance(target, Empirical):  # its embedding is asked of one of its points only
+            try:
+                build_kernel(parameters, shortest, target).diagonal(target.points)
+            except Exception as error:
+                problems.append(((), f"with target {label}: {plugins.reason_of(error)}"))
     for label, target in reading.small_targets():
         for lengthscale in reading.extreme_lengthscales():
             try:

@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import (
@@ -33,6 +33,7 @@ from bqlib.sweep.families import (
     rule,
     storable,
 )
+from bqlib.sweep.pairs import unworkable
 from bqlib.sweep.spec import Algorithm
 from bqlib.sweep.targets import checked_target
 from bqlib.sweep.values import LARGEST_COUNT, Count, Label, Positive
@@ -85,6 +86,11 @@ def load(path, shelf=None):
     values["title"] = sweep.title or sweep.name
     values["targets"] = {label: content for label, content, _ in sweep.targets}
     experiment = Experiment(**values)
+    problems = unworkable(experiment, reading.targets)
+    if problems:
+        raise SweepError(
+            *[f"{path}:{_line(lines, loc)}: {dotted(loc)}: {text}" for loc, text in problems]
+        )
     too_large = _too_large(experiment)
     if too_large:
         raise SweepError(f"{path}:{lines['seeds',]}: seeds: {too_large}")
@@ -217,9 +223,22 @@ def _candidates(content, info: ValidationInfo):
                 checked_points(draw, target.dim, "candidates")
             except Exception as error:  # a plug-in may raise any
                 problems.append(f"{plugins.reason_of(error)} (target {label})")
+                continue
+            if candidates.box is not None:
+                problems += _outside(candidates.box, label, target, info)
     if problems:
         fail(*[at_key(content, problem) for problem in problems])
     return candidates
+
+
+def _outside(box, label, target, info):
+    """Why kernels are not defined on the whole box of candidates."""
+    shortest = info.context.extreme_lengthscales()[0]
+    for name, content in info.data.get("kernels", {}).items():
+        try:
+            build_kernel(content, shortest, target).diagonal(np.array(box, dtype=float).T)
+        except Exception as error:  # a plug-in may raise any
+            yield f"box {plugins.reason_of(error)} (target {label}, kernel {name})"
 
 
 def _integrand(content, info: ValidationInfo):
@@ -289,6 +308,10 @@ def _window(value, info: ValidationInfo):
 
 class _Sweep(Keys):
     """The keys of a sweep file, in the order in which they are checked."""
+
+    model_elsewhere: ClassVar[dict] = {
+        "site": "machines are not set in a sweep: give the site file with --config site=FILE"
+    }
 
     name: Label = Field(description="a label; the results go to results/<name>")
     title: str = ""

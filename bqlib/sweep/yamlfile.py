@@ -28,37 +28,32 @@ class _Loader(yaml.SafeLoader):
     yaml_implicit_resolvers: dict = {}  # noqa: RUF012
 
 
-_Loader.add_implicit_resolver(
-    f"{_TAG}null", re.compile(r"^(?:~|null|Null|NULL|)$"), ["~", "n", "N", ""]
-)
-_Loader.add_implicit_resolver(
-    f"{_TAG}bool", re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF")
-)
-_Loader.add_implicit_resolver(f"{_TAG}int", re.compile(r"^[-+]?[0-9]+$"), list("-+0123456789"))
-_Loader.add_implicit_resolver(
-    f"{_TAG}float",
-    re.compile(
-        r"^(?:[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
-        r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$"
+# Tag to the texts that have this type without it, their first letters, and their value.
+_PLAIN = {
+    "null": (r"~|null|Null|NULL|", ["~", "n", "N", ""], lambda text: None),
+    "bool": (
+        r"true|True|TRUE|false|False|FALSE",
+        list("tTfF"),
+        lambda text: text.lower() == "true",
     ),
-    list("-+.0123456789"),
-)
-_TYPES = {
-    f"{_TAG}null": lambda text: None,
-    f"{_TAG}bool": lambda text: text.lower() == "true",
-    f"{_TAG}int": int,
-    f"{_TAG}float": lambda text: float(re.sub(r"\.(?=[iInN])", "", text)),
-    f"{_TAG}str": str,
-    f"{_TAG}seq": list,
-    f"{_TAG}map": dict,
+    "int": (r"[-+]?[0-9]+", list("-+0123456789"), int),
+    "float": (
+        r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
+        r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)",
+        list("-+.0123456789"),
+        lambda text: float(re.sub(r"\.(?=[iInN])", "", text)),
+    ),
 }
+for _name, (_pattern, _letters, _) in _PLAIN.items():
+    _Loader.add_implicit_resolver(_TAG + _name, re.compile(rf"^(?:{_pattern})$"), _letters)
+_COLLECTIONS = {yaml.SequenceNode: "seq", yaml.MappingNode: "map"}
 
 
 def read(path):
     """Read a file that holds one mapping.
 
     Plain values are those of YAML 1.2: 1e-3 is a number, 010 is ten, no is a text. All keys are
-    texts. Aliases work; merge keys do not.
+    texts. Aliases work. Merge keys and tags other than those of plain values are refused.
 
     Parameters
     ----------
@@ -131,16 +126,23 @@ def _value(node, loc, line, lines, problems, around):
         refuse(f"more than {MOST_VALUES} values up to here: put large data into a .json file")
     if node in around:
         refuse("is an alias of something that contains it")
-    if node.tag not in _TYPES:
-        refuse(f"the tag {node.tag.replace(_TAG, '!!')} is not supported: remove it")
+    tag = node.tag.removeprefix(_TAG)
+    allowed = (_COLLECTIONS[type(node)],) if type(node) in _COLLECTIONS else ("str", *_PLAIN)
+    if tag not in allowed:
+        refuse(_tag_problem(node))
     if len(around) > MOST_DEPTH:
         raise UnreadableError(node.start_mark.line + 1, _TOO_DEEP)
     if isinstance(node, yaml.ScalarNode):
         _refuse_surrogates(node)
+        if tag == "str":
+            return node.value
+        pattern, _, convert = _PLAIN[tag]
+        if not re.fullmatch(pattern, node.value):
+            refuse(f"{node.value:.40} does not match the tag !!{tag}")
         try:
-            return _TYPES[node.tag](node.value)
-        except ValueError:
-            refuse(f"{node.value:.40} does not match the tag {node.tag.replace(_TAG, '!!')}")
+            return convert(node.value)
+        except ValueError:  # of int, for more digits than Python reads
+            refuse(f"{node.value:.40}... has too many digits")
     around = (*around, node)
     if isinstance(node, yaml.SequenceNode):
         return [
@@ -152,6 +154,15 @@ def _value(node, loc, line, lines, problems, around):
         key, line = key_node.value, key_node.start_mark.line + 1
         if not isinstance(key_node, yaml.ScalarNode):
             refuse("has a list or a mapping as a key: a key must be a word")
+        if key_node.tag.removeprefix(_TAG) not in ("str", *_PLAIN):
+            raise UnreadableError(line, f"{dotted((*loc, key))}: {_tag_problem(key_node)}")
+        if key == "<<":
+            where = f"{dotted(loc)}: " if loc else ""
+            raise UnreadableError(
+                line,
+                f"{where}<< is a merge key of YAML, which is not supported: write out the keys "
+                "that it would bring in",
+            )
         _refuse_surrogates(key_node)
         if key in values:
             first = lines[*loc, key]
@@ -159,6 +170,10 @@ def _value(node, loc, line, lines, problems, around):
         else:
             values[key] = _value(item, (*loc, key), line, lines, problems, around)
     return values
+
+
+def _tag_problem(node):
+    return f"the tag {node.tag.replace(_TAG, '!!')} is not supported here: remove it"
 
 
 def _refuse_surrogates(scalar):

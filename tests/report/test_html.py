@@ -18,6 +18,7 @@ FIGURE = Picture(Figure("mmd", ("curves",), "MMD <against> n.", 5), "svg+xml", S
 ROWS = [{"algorithm": "sbq", "rate": "1 & 2"}]
 JUDGED = json.loads(as_json(*RECORDS, ROWS))
 ABOUT = {
+    "advice": [],
     "title": "A <title>",
     "results": "results/mine",
     "labels": {"target": ["mixture"], "lengthscale": [0.5, 1.0], "algorithm": ["iid", "sbq"]},
@@ -241,8 +242,15 @@ def test_what_a_template_lacks_is_an_error():
 def test_failed_trials_are_shown_with_their_reasons():
     failed = [{"algorithm": "sbq", "trials": 2, "seeds": "0-1", "reason": "ValueError: <no>"}]
     trials = {"all": 8, "ok": 5, "failed": 2, "missing": 1, "ended": 0}
-    text = report(ABOUT | {"failed": failed, "trials": trials}, [FIGURE])
-    for said in ("2 of 8 trials failed", "ValueError: &lt;no&gt;", "bqlib retry results/mine"):
+    advice = ["first do <this>", "then that"]
+    about = ABOUT | {"failed": failed, "trials": trials, "advice": advice}
+    text = report(about, [FIGURE])
+    for said in (
+        "2 of 8 trials failed",
+        "ValueError: &lt;no&gt;",
+        "first do &lt;this&gt;.",
+        "then that.",
+    ):
         assert said in text
     assert '5 of 8 trials ran, <a href="#failed">2 failed</a>, 1 missing' in text
     assert "None of 8 trials failed" in full()

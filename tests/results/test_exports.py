@@ -9,6 +9,7 @@ import bqlib
 from bqlib.cli.main import main
 from bqlib.results import exports
 from bqlib.schema import FAILED, MISSING
+from bqlib.sweep.values import checked_label
 
 SWEEP = """
 name: small
@@ -89,6 +90,28 @@ def test_blocks_of_cells_make_the_same_file_and_points_come_when_asked(
         *own["points"].values,
         own["weights"].item(),
     ]
+
+
+NEAR = ["nil", "no", "yes", "on", "off", "t", "f", "n_a", "na_", "nan1", "nulls", "e5", "inf_"]
+
+
+@pytest.mark.parametrize("label", NEAR)
+def test_a_label_like_a_missing_value_is_read_back_from_a_table(curves, tmp_path, label):
+    one = curves.isel(algorithm=[0]).assign_coords(algorithm=[label])
+    exports.export(one, str(tmp_path / "table.csv"), points=False)
+    table = pd.read_csv(tmp_path / "table.csv")
+    assert checked_label(label) == label
+    assert table["algorithm"].tolist() == [label] * len(table)
+
+
+def test_no_word_that_pandas_takes_as_missing_can_be_a_label():
+    from pandas._libs.parsers import STR_NA_VALUES  # it has no public name
+
+    words = {spelling for word in STR_NA_VALUES for spelling in (word, word.lower())}
+    assert {"nan", "null", "na", "none"} <= words
+    for word in words | {"true", "false", "inf", "infinity"}:
+        with pytest.raises(ValueError, match="label"):
+            checked_label(word)
 
 
 @pytest.mark.parametrize("block", [exports.BLOCK_BYTES, 1])

@@ -9,7 +9,7 @@ from bqlib.cli.main import main
 from bqlib.results import store
 from bqlib.results.integrity import check, write_manifest
 from bqlib.results.layout import MANIFEST, Layout, retried_name, timing_name
-from bqlib.results.retry import delete, outdated
+from bqlib.results.retry import advice, delete, outdated
 from bqlib.results.timings import read_timing
 from bqlib.results.used import all_failed
 from bqlib.running.session import lock
@@ -116,3 +116,14 @@ def test_retry_leaves_the_results_of_a_run_alone(tmp_path, capsys):
         assert main(["retry", str(results)]) == 2
     assert "another run works on" in capsys.readouterr().err
     assert (results / "pieces" / BAD).exists()
+
+
+def test_what_fails_again_is_told_apart_from_what_may_pass():
+    passing = ["out of memory: 3 GB", "the worker died in each of 4 runs of this trial: killed"]
+    [lost] = advice(passing, "results/x")
+    assert lost.startswith("2 of 2 failed trials ran out of memory or lost their workers")
+    assert "bqlib retry results/x" in lost
+    lost, certain = advice([*passing, "MemoryErrors: no", "ValueError: out of memory"], "r")
+    assert lost.startswith("2 of 4 ") and certain.startswith("2 of 4 failed trials ended with an")
+    assert "bqlib retry does not help" in certain
+    assert advice([], "results/x") == []

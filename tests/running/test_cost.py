@@ -134,3 +134,20 @@ def test_a_plan_is_for_one_worker_or_more(workers, capsys):
 def test_the_command_says_what_is_wrong_with_a_sweep(tmp_path, capsys):
     assert main(["plan", str(tmp_path / "none.yaml")]) == 2
     assert "no such file" in capsys.readouterr().err
+
+
+def test_a_row_that_fails_says_why_and_the_others_are_told(tmp_path, monkeypatch, capsys):
+    def fails(spec):
+        if spec.cell.algorithm == "iid":
+            raise ValueError("not with\nthis")
+        return cost.Cost(1.0, 1e9, measured=False)
+
+    monkeypatch.setattr(cost, "estimate", fails)
+    monkeypatch.chdir(tmp_path)
+    assert main(["plan", str(QUICK)]) == 1
+    said = capsys.readouterr().out
+    assert "iid: a small trial failed: ValueError: not with this\nother missing trials: ab" in said
+    assert main(["plan", "--json", str(QUICK)]) == 1
+    rows = json.loads(capsys.readouterr().out)
+    assert [bool(row["cost"]) for row in rows] == [row["algorithm"] != "iid" for row in rows]
+    assert {row["problem"] for row in rows} == {"", "ValueError: not with this"}

@@ -100,6 +100,23 @@ def test_a_family_without_length_scale(sweep_folder):
     [
         # names and near matches
         ("name: tiny", "name: Tiny-1", ['1: name: "Tiny-1" is not a valid label: start with a']),
+        ("name: tiny", "name: nan", ['1: name: "nan" cannot be a label: programs that read an']),
+        ("eq: {fam", "null: {fam", ['4: kernels.null: "null" cannot be a label: programs that']),
+        (
+            "[iid, sbq]",
+            "[iid, {name: na, design: iid, weights: bq}]",
+            ['6: algorithms[1].name: "na" cannot be a label: programs that read an exported'],
+        ),
+        (
+            "[normal]",
+            "[{name: infinity, family: uniform, lower: [0], upper: [1]}]",
+            ['2: targets[0].name: "infinity" cannot be a label: programs that read an'],
+        ),
+        (
+            "n: 40",
+            "n: 40\nintegrands: {none: {family: rkhs_ball, functions: 2}}",
+            ['10: integrands.none: "none" cannot be a label: programs that read an exported'],
+        ),
         ("name: tiny", f"name: {'a' * 65}", ["1: name: a label has at most 64 characters, this"]),
         ("[normal]", "[norml]", ['2: targets[0]: unknown target "norml"; did you mean "normal"?']),
         (

@@ -30,6 +30,15 @@ def test_plain_values_are_those_of_version_1_2(read):
     assert (lines["x", 1], lines["w",], problems) == (2, 5, [])
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["2024-01-31", "yes", "off", "0o17", "0x1F", "1_000", "12:30:00", "y", "=", "nan", "1e", "+"],
+)
+def test_what_other_readers_of_yaml_turn_into_something_else_stays_text(read, text):
+    values, *_ = read(f"a: {text}\n{text}: 1\n")
+    assert values == {"a": text, text: 1}
+
+
 def test_aliases_are_followed(read):
     values, *_ = read("a: &one {b: [1, 2]}\nc: *one\n")
     assert values["c"] == values["a"] == {"b": [1, 2]}
@@ -68,9 +77,22 @@ def test_a_key_that_stands_twice_is_told_and_the_first_one_counts(read):
         ("a: 1\nb: \x07\n", "2: contains the control character '\\x07'"),
         ("? [a]\n: b\n", "1: has a list or a mapping as a key: a key must be a word"),
         ("a:\n  ? [a]\n  : b\n", "2: a: has a list or a mapping as a key: a key must be a word"),
-        ("a: !foo 1\n", "1: a: the tag !foo is not supported: remove it"),
+        ("a: !foo 1\n", "1: a: the tag !foo is not supported here: remove it"),
         ("a: !!python/object:os.system x\n", "1: a: the tag !!python/object:os.system is not supp"),
         ("a: !!int x\n", "1: a: x does not match the tag !!int"),
+        ("a: !!int 1_0\n", "1: a: 1_0 does not match the tag !!int"),
+        ("a: !!bool yes\n", "1: a: yes does not match the tag !!bool"),
+        ("a: !!null 5\n", "1: a: 5 does not match the tag !!null"),
+        ("a: !!seq abc\n", "1: a: the tag !!seq is not supported here: remove it"),
+        ("a: !!str [1]\n", "1: a: the tag !!str is not supported here: remove it"),
+        ("a: !!set {b}\n", "1: a: the tag !!set is not supported here: remove it"),
+        ("!foo a: 1\n", "1: a: the tag !foo is not supported here: remove it"),
+        ("a: 1\n!!python/name:os.system b: 1\n", "2: b: the tag !!python/name:os.system is not"),
+        (
+            "x: &x {b: 1}\nk:\n  eq:\n    <<: *x\n",
+            "4: k.eq: << is a merge key of YAML, which is not supported: write out the keys",
+        ),
+        ("x: &x {b: 1}\n<<: [*x]\n", "2: << is a merge key of YAML"),
         ("a: &x [*x]\n", "1: a[0]: is an alias of something that contains it"),
         ('a: 1\nb: ["\\ud800"]\n', "2: contains \\ud800, half of a character: write it whole"),
         ('a: 1\n"\\udfff": 2\n', "2: contains \\udfff, half of a character: write it whole"),

@@ -1,0 +1,77 @@
+"""What a command or a profile sets beside the sweep file: the site file, and nothing else."""
+
+import os
+import shlex
+
+from bqlib.running.errors import RunError
+
+SITE = "site"  # the one key of --config that is ours
+DEFAULT_SITE = "profiles/local/site.yaml"
+
+
+def refuse_settings(given, files):
+    """Refuse what would be ignored, where this workflow is run by itself.
+
+    Parameters
+    ----------
+    given : dict
+        What ``--config`` of the command sets, or ``config`` of the profile.
+    files : sequence of Path
+        Those of ``--configfile``.
+
+    Raises
+    ------
+    RunError
+        With all problems.
+    """
+    problems = []
+    if len(files) > 1:
+        names = shlex.join(map(os.path.relpath, files))
+        problems.append(
+            f"--configfile {names}: Snakemake would merge these files into a sweep that none of "
+            "them states. Give one sweep file, and write what the others add into it; run other "
+            "sweeps by commands of their own"
+        )
+    sweep = os.path.relpath(files[-1]) if files else "the sweep file"
+    problems += [
+        f"--config {key}={value}: has no effect, as only {SITE} can be set with --config (or with "
+        f"config in a profile). If it is a key of the sweep, write it into {sweep}"
+        for key, value in given.items()
+        if key != SITE
+    ]
+    if problems:
+        raise RunError("\n".join(problems))
+
+
+def site_file(config, of_profiles, project):
+    """Path of the site file.
+
+    Parameters
+    ----------
+    config : dict
+        The workflow's config, from the command and its profiles.
+    of_profiles : callable
+        Gives what the profiles alone set, a dict. Called only where `config` has no site.
+    project : Path
+        Folder of the project, at which relative paths start.
+
+    Raises
+    ------
+    RunError
+        If the command replaces the profile's site by none, or if there is no such file.
+    """
+    if SITE not in config:
+        lost = of_profiles().get(SITE)
+        if lost is not None:
+            raise RunError(
+                f"--config replaces all that the profile sets with config, so that its site file "
+                f"would be lost: add {SITE}={lost} to --config"
+            )
+    name = config.get(SITE, DEFAULT_SITE)
+    if not isinstance(name, str):
+        raise RunError(f"--config {SITE}={name}: must be the path of a site file")
+    path = project / name
+    if not path.is_file():
+        start = "" if os.path.isabs(name) else f" (a relative path starts at {project})"
+        raise RunError(f"--config {SITE}={name}: there is no site file {path}{start}")
+    return path

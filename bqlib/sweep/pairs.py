@@ -1,0 +1,58 @@
+"""Parts of a sweep that cannot work together at any seed, by what their code itself requires."""
+
+from bqlib.sweep import plugins
+from bqlib.sweep.build import build_kernel
+
+
+def unworkable(experiment, targets):
+    """What is certain to fail of a sweep whose keys are right one by one.
+
+    A design or weight rule may have a function as its attribute ``requires``, see
+    :func:`bqlib.designs.design.requires`. It is asked for every target, kernel and length-scale.
+
+    Parameters
+    ----------
+    experiment : bqlib.sweep.experiment.Experiment
+    targets : dict
+        Label to target object.
+
+    Returns
+    -------
+    list of (tuple, str)
+        Location in the sweep and message of each problem.
+    """
+    found = {}  # location and message, to the labels of the pairs
+    kernels = [
+        (f"target {label}, kernel {name}", target, build_kernel(content, lengthscale, target))
+        for label, target in targets.items()
+        for name, content in experiment.kernels.items()
+        for lengthscale in sorted({min(experiment.lengthscales), max(experiment.lengthscales)})
+    ]
+    for i, algorithm in enumerate(experiment.algorithms):
+        parts = zip(
+            ("design", "weights"),
+            algorithm.build(),
+            (algorithm.design_parameters, algorithm.weights_parameters),
+            strict=True,
+        )
+        for kind, function, parameters in parts:
+            requirement = getattr(function, "requires", None)
+            if requirement is None:
+                continue
+            for label, target, kernel in kernels:
+                name = plugins.without_folder(getattr(algorithm, kind))
+                try:
+                    requirement(
+                        target,
+                        kernel,
+                        experiment.n,
+                        candidates=experiment.candidates,
+                        **parameters,
+                    )
+                except Exception as error:  # a plug-in may raise any
+                    text = f"{kind} {name} cannot work: {plugins.reason_of(error)}"
+                    found.setdefault((("algorithms", i), text), []).append(label)
+    return [
+        (loc, f"{text} ({'; '.join(dict.fromkeys(labels))})")
+        for (loc, text), labels in found.items()
+    ]
