@@ -81,7 +81,10 @@ def test_figures_do_not_hang_on_the_users_matplotlib(grown, tmp_path):
     settings = "text.usetex: True\nfont.family: monospace\nsavefig.bbox: tight\n"
     (tmp_path / "matplotlibrc").write_text(settings)
     # As Jupyter exports its own, which need not be in the environment of the run.
-    there = {"MPLBACKEND": "module://not.installed", "MATPLOTLIBRC": str(tmp_path)}
+    there = {
+        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+        "MATPLOTLIBRC": str(tmp_path),
+    }
     ran = grown.run("--until", "figures", **there)
     assert ran.returncode == 0, ran.output
     assert jobs(ran.output)["figures"] == 1
