@@ -1,7 +1,8 @@
 """Convergence of herding, Bayesian quadrature and their relatives.
 
 Modules, and those of the names below, are loaded when they are first used, so that importing bqlib
-is cheap.
+is cheap. ``from bqlib import *`` and ``dir(bqlib)`` leave out the functions of results where their
+libraries, such as xarray and pandas, are not installed.
 """
 
 from importlib import import_module
@@ -28,7 +29,6 @@ _PUBLIC = {
     "Unnormalised": "bqlib.targets",
     "block_sbq": "bqlib.designs.block_sbq",
     "embed": "bqlib.embeddings",
-    "export": "bqlib.results.exports",
     "fit_kernel": "bqlib.likelihood",
     "fp_greedy": "bqlib.designs.fp_greedy",
     "frank_wolfe": "bqlib.designs.frank_wolfe",
@@ -38,27 +38,57 @@ _PUBLIC = {
     "kernel_thinning": "bqlib.designs.kernel_thinning",
     "mmd": "bqlib.discrepancy",
     "omp": "bqlib.designs.omp",
-    "open_results": "bqlib.access.opening",
     "p_greedy": "bqlib.designs.p_greedy",
     "rpcholesky": "bqlib.designs.rpcholesky",
     "sbq": "bqlib.designs.sbq",
     "sobol": "bqlib.designs.sobol",
 }
+_OF_RESULTS = {  # need more than numpy and scipy
+    "export": "bqlib.results.exports",
+    "open_results": "bqlib.access.opening",
+}
 
-__all__ = sorted(_PUBLIC)
+
+def _all() -> list[str]:
+    """The public names that can be loaded here; libraries that are found may still not load."""
+    loaded = []
+    for name, module in _OF_RESULTS.items():
+        try:
+            import_module(module)
+        except ImportError:
+            continue
+        loaded.append(name)
+    return sorted([*_PUBLIC, *loaded])
 
 
 def __getattr__(name: str):  # type: ignore[no-untyped-def]  # loading typing takes 3 ms
     if name == "__version__":
-        from importlib.metadata import version  # 20 ms, more than all else here
+        # 20 ms, more than all else here
+        from importlib.metadata import PackageNotFoundError, version
 
-        return version("bqlib")
+        try:
+            return version("bqlib")
+        except PackageNotFoundError:  # help() and hasattr() expect an AttributeError
+            raise AttributeError("bqlib has no version: it is not installed") from None
+    if name == "__all__":
+        return _all()
     if name in _PUBLIC:
         return getattr(import_module(_PUBLIC[name]), name)
+    if name in _OF_RESULTS:
+        try:
+            return getattr(import_module(_OF_RESULTS[name]), name)
+        except ModuleNotFoundError as error:
+            if str(error.name).startswith("bqlib"):
+                raise
+            raise ModuleNotFoundError(
+                f"bqlib.{name} needs {error.name}, which is not installed: in a checkout of bqlib, "
+                'run python -m pip install ".[workflow]"',
+                name=error.name,
+            ) from error
     if not name.startswith("_") and find_spec(f"bqlib.{name}"):
         return import_module(f"bqlib.{name}")
     raise AttributeError(f"module 'bqlib' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_PUBLIC])
+    return sorted({*globals(), *_all()})

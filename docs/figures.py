@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 import bqlib
@@ -23,7 +22,7 @@ from bqlib import (
     mmd,
 )
 from bqlib.discrepancy import mmd2_of_prefixes
-from bqlib.figures.style import RC, algorithm_name, save
+from bqlib.figures.style import algorithm_name, ours, save
 from bqlib.weights import bq, nonnegative, simplex, sum_to_one, uniform
 
 HERE = Path(__file__).parent
@@ -193,6 +192,6 @@ FIGURES = {make.__name__: make for make in (kernels, targets, embeddings, design
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or FIGURES:
-        with rc_context(RC):
+        with ours():
             figure = FIGURES[name]()
         save(figure, [HERE / "images" / f"{name}.png"])

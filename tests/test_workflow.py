@@ -76,6 +76,24 @@ def test_nothing_is_done_twice(grown):
     assert "Dask" not in again.output
 
 
+def test_figures_do_not_hang_on_the_users_matplotlib(grown, tmp_path):
+    figures = sorted((grown.results / "figures").iterdir())
+    before = [file.read_bytes() for file in figures]
+    for file in figures:
+        file.unlink()
+    settings = "text.usetex: True\nfont.family: monospace\nsavefig.bbox: tight\n"
+    (tmp_path / "matplotlibrc").write_text(settings)
+    # As Jupyter exports its own, which need not be in the environment of the run.
+    there = {
+        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+        "MATPLOTLIBRC": str(tmp_path),
+    }
+    ran = grown.run("--until", "figures", **there)
+    assert ran.returncode == 0, ran.output
+    assert jobs(ran.output)["figures"] == 1
+    assert [file.read_bytes() for file in figures] == before
+
+
 def test_more_seeds_compute_only_the_new_blocks(grown):
     before = grown.pieces()
     grown.edit("config/small.yaml", "seeds: 2", "seeds: 4")

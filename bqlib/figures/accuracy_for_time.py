@@ -1,7 +1,6 @@
 """Accuracy against seconds: which algorithm to take for the time there is."""
 
 import numpy as np
-from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from bqlib.figures import panels, style
@@ -27,7 +26,7 @@ def accuracy_for_time(alternatives, cost, refinement):
     looks = style.line_styles(PLANS)
     seconds = cost["seconds"].median("seed")
     sizes = cost["n"].values
-    with rc_context(style.RC):
+    with style.ours():
         figure = Figure(figsize=(7.4, 5.6), layout="constrained")
         axes = figure.subplots()
         for plan in PLANS:

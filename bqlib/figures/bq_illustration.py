@@ -1,7 +1,6 @@
 """Bayesian quadrature in one dimension: Figure 2 of Huszar and Duvenaud (2012)."""
 
 import numpy as np
-from matplotlib import rc_context
 from matplotlib.figure import Figure
 from scipy.linalg import cho_factor, cho_solve
 
@@ -37,7 +36,7 @@ def bq_illustration():
     x = np.linspace(-4, 4, 401)[:, None]
     function = embedding.kernel(x, centres) @ heights
     mean, std = _posterior(embedding.kernel, points, values, x)
-    with rc_context(style.RC):
+    with style.ours():
         figure = Figure(figsize=(style.WIDTH, 3.9), layout="constrained")
         left, right = figure.subplots(1, 2, width_ratios=(2.2, 1))
         _draw_process(left, x[:, 0], function, mean, std, points[:, 0], values, target.density(x))

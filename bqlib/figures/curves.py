@@ -2,8 +2,6 @@
 
 from itertools import product
 
-from matplotlib import rc_context
-
 from bqlib.figures import panels, style
 from bqlib.schema import long_name, on_all_dims
 
@@ -43,7 +41,7 @@ def curves(dataset, quantity="mmd", rows=None, columns=None):
     wrapped = rows is None and len(across) > MOST_COLUMNS
     width = MOST_COLUMNS if wrapped else len(across)
     cells = list(product([None] if rows is None else part[rows].values.tolist(), across))
-    with rc_context(style.RC):
+    with style.ours():
         figure, (row,) = panels.grid(
             len(cells), width, width=max(6.0, 3.0 * width), height=3.2, margin=1.2,
             ylabel=long_name(part, quantity),

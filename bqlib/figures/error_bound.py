@@ -1,7 +1,6 @@
 """Errors of single functions against n, and their bound, the MMD."""
 
 import numpy as np
-from matplotlib import rc_context
 from matplotlib.lines import Line2D
 
 from bqlib import published
@@ -38,7 +37,7 @@ def error_bound(dataset, errors):
     at = log_spaced(1, n[-1], 150) - 1 if n[-1] > 1 else np.array([0])
     styles = style.line_styles(list(errors["algorithm"].values))
     compared = is_papers_cell(dataset, cell)
-    with rc_context(style.RC):
+    with style.ours():
         figure, (row,) = panels.grid(
             len(styles), min(2, len(styles)), width=style.WIDTH, height=3.4, margin=1.0,
             ylabel="absolute error, MMD",

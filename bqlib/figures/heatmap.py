@@ -4,7 +4,6 @@ import textwrap
 from itertools import product
 
 import numpy as np
-from matplotlib import rc_context
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.patches import Rectangle
 
@@ -109,7 +108,7 @@ def draw(found, x="lengthscale", y=None, *, logarithmic=False):
     readable = across <= MOST_WITH_NUMBERS
     form = _rounded if logarithmic else "{:.2f}".format
     width = min(len(cells), max(1, MOST_WITH_NUMBERS // across))
-    with rc_context(style.RC):
+    with style.ours():
         figure, (grid,) = panels.grid(
             len(cells), width, height=0.55 + 0.44 * down, margin=1.5,
             width=max(5.0, 1.6 + 0.78 * across * width) if readable else style.WIDTH,

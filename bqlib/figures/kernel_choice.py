@@ -1,7 +1,6 @@
 """What a wrong length-scale costs, and what fitting it brings."""
 
 import numpy as np
-from matplotlib import rc_context
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
@@ -37,7 +36,7 @@ def kernel_choice(study):
     """
     mmd = np.exp(np.log(study["mmd"]).mean("seed"))
     own = study.attrs["lengthscale"]
-    with rc_context(style.RC):
+    with style.ours():
         figure = Figure(figsize=(style.WIDTH, 7.6), layout="constrained")
         above, below = figure.subfigures(2, 1, height_ratios=(1, 0.95))
         panels = above.subplots(1, 3, sharey=True)

@@ -1,7 +1,5 @@
 """MMD against n: how far the weighted points are from their target."""
 
-from matplotlib import rc_context
-
 from bqlib import published
 from bqlib.analysis.paper import is_papers_cell
 from bqlib.figures import panels, style
@@ -27,7 +25,7 @@ def mmd(dataset):
     n = dataset["n"].values
     styles = style.line_styles(list(dataset["algorithm"].values))
     sentences = []
-    with rc_context(style.RC):
+    with style.ours():
         figure, cells, letters = panels.grid_of_lengthscales(
             panels.pairs(dataset), dataset["lengthscale"].values, "MMD to the target"
         )

@@ -3,7 +3,6 @@
 import json
 
 import numpy as np
-from matplotlib import rc_context
 
 from bqlib import published
 from bqlib.analysis.cells import integrands_of
@@ -41,7 +40,7 @@ def out_of_model(dataset):
     ]
     columns = len(integrands) + 1
     sentences = []
-    with rc_context(style.RC):
+    with style.ours():
         figure, grid = panels.grid(
             columns, columns, width=max(style.WIDTH, 3.0 * columns), height=3.4, margin=1.0,
             groups=len(rows), sharey=False, ylabel="mean absolute error",

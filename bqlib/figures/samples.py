@@ -1,7 +1,6 @@
 """Samples on the density of their target: Figure 1 of Huszar and Duvenaud (2012)."""
 
 import numpy as np
-from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from bqlib.analysis.cells import embedding_of
@@ -30,7 +29,7 @@ def samples(dataset):
     herding = first["points"].sel(algorithm="herding").transpose("n", "dim").values[:HERDING_POINTS]
     weights = bq(embedding, sbq).final(len(sbq))
     looks = style.line_styles(["sbq", "herding"])
-    with rc_context(style.RC):
+    with style.ours():
         figure = Figure(figsize=(6.4, 6.2), layout="constrained")
         axes = figure.subplots()
         _draw_density(axes, target)

@@ -1,7 +1,6 @@
 """How fast errors fall: local slopes, and n times the MMD."""
 
 import numpy as np
-from matplotlib import rc_context
 
 from bqlib.figures import panels, style
 from bqlib.rates import local_slopes, log_spaced
@@ -30,7 +29,7 @@ def slopes(dataset):
     pairs = panels.pairs(dataset)
     lengthscales = dataset["lengthscale"].values
     columns = len(lengthscales)
-    with rc_context(style.RC):
+    with style.ours():
         figure, rows = panels.grid(
             columns, columns, width=max(6.0, 3.0 * columns), height=2.8, margin=0.9,
             groups=2 * len(pairs), sharey="row",

@@ -3,7 +3,7 @@
 import io
 from pathlib import Path
 
-from matplotlib import rc_context
+from matplotlib.style import context
 
 from bqlib.results.files import write_atomically
 
@@ -105,6 +105,16 @@ def algorithm_name(algorithm):
     return name if design == algorithm else f"{name}, BQ weights"
 
 
+def ours():
+    """A context in which figures look the same, whatever style their user has chosen.
+
+    All figures are made and written in it: in matplotlib's defaults with :data:`RC`. A font, a
+    colour or LaTeX of a user's own matplotlibrc would change the bytes of figures, or break their
+    words. Neither the backend nor what is drawn outside changes.
+    """
+    return context(["default", RC])
+
+
 def counted(number, noun):
     """A number of things.
 
@@ -117,7 +127,7 @@ def counted(number, noun):
 
 
 def save(figure, path):
-    """Write a figure, as SVG and as PNG, the same bytes on every run.
+    """Write a figure, as SVG and as PNG, the same bytes on every run and in every style.
 
     Parameters
     ----------
@@ -144,7 +154,7 @@ def save(figure, path):
     layout = figure.get_layout_engine()
     for file in paths:
         buffer = io.BytesIO()
-        with rc_context(RC):
+        with ours():
             figure.savefig(buffer, format=file.suffix[1:], metadata=metadata[file.suffix])
         figure.set_layout_engine("none")  # once laid out: it takes as long as drawing
         write_atomically(file, buffer.getvalue())

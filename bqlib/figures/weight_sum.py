@@ -3,7 +3,6 @@
 import json
 
 import numpy as np
-from matplotlib import rc_context
 
 from bqlib import published
 from bqlib.analysis.paper import is_papers_cell
@@ -33,7 +32,7 @@ def weight_sum(dataset):
     styles = style.line_styles(names)
     rows = panels.pairs(dataset)
     sentences = []
-    with rc_context(style.RC):
+    with style.ours():
         figure, grid = panels.grid(
             2, 2, width=style.WIDTH, height=3.9, margin=0.9, groups=len(rows),
             ylabel="sum of the weights",

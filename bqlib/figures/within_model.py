@@ -1,7 +1,5 @@
 """Errors on functions of the kernel's own space, against n."""
 
-from matplotlib import rc_context
-
 from bqlib import published
 from bqlib.analysis.cells import integrands_of
 from bqlib.analysis.paper import is_papers_cell
@@ -30,7 +28,7 @@ def within_model(dataset):
     styles = style.line_styles(list(dataset["algorithm"].values))
     more = {"integrand": integrands} if len(integrands) > 1 else {}
     sentences = []
-    with rc_context(style.RC):
+    with style.ours():
         figure, cells, letters = panels.grid_of_lengthscales(
             panels.pairs(dataset, **more), dataset["lengthscale"].values, "mean absolute error",
             columns={1: 1, 2: 2, 3: 2, 4: 2},

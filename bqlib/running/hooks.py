@@ -62,6 +62,9 @@ def prepare(workflow, config, shell):
     Run
     """
     _find_interpreter_with_spaces()
+    # No process of a run has a display. Jupyter exports a backend of its own, which need not be
+    # installed here; then matplotlib cannot be imported, neither for figures nor by plug-ins.
+    os.environ["MPLBACKEND"] = "agg"
     project = Path(str(workflow.current_basedir)).parent.parent
     default = project / "config" / "config.yaml"
     sweep = Path(workflow.configfiles[-1]) if workflow.configfiles else default

@@ -387,6 +387,14 @@ def ran(words, **options):
     return subprocess.run(command, cwd=PROJECT, **options)
 
 
+def test_plugins_that_draw_load_whatever_backend_jupyter_exports(tmp_path):
+    plugin = tmp_path / "drawing.py"
+    plugin.write_text("import matplotlib\nfrom bqlib.weights import uniform as rule\n")
+    exported = os.environ | {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}
+    found = ran(["check-plugin", f"{plugin}:rule"], env=exported, stdout=subprocess.PIPE)
+    assert found.returncode == 0, found.stderr
+
+
 OPTIMIZED = os.environ | {"PYTHONOPTIMIZE": "2"}  # Python then drops all docstrings
 EVERY_COMMAND = [
     ["validate", "--shelf", SHELF, "sweep.yaml"],

@@ -1,12 +1,18 @@
 import hashlib
 import subprocess
 import sys
+from pathlib import Path
 
+import matplotlib
 import pytest
 from synthetic_sweep import power_curves, sweep
 
 from bqlib.figures import save, style
+from bqlib.figures.bq_illustration import bq_illustration
+from bqlib.figures.curves import curves
+from bqlib.figures.heatmap import heatmap
 from bqlib.figures.mmd import mmd
+from bqlib.figures.slopes import slopes
 
 
 def test_algorithms_differ_without_their_colours():
@@ -47,3 +53,38 @@ def test_a_file_of_another_format_is_refused(tmp_path):
     with pytest.raises(ValueError, match=r"mmd\.pdf: a name must end in \.svg or \.png"):
         save(mmd(sweep({"sbq": power_curves(1.5, n=20)})), [tmp_path / "mmd.pdf"])
     assert not list(tmp_path.iterdir())
+
+
+HOSTILE = {
+    "axes.facecolor": "yellow",
+    "backend": "svg",
+    "font.family": "monospace",
+    "lines.linewidth": 9,
+    "patch.linewidth": 9,
+    "savefig.bbox": "tight",
+    "svg.fonttype": "none",
+    "text.usetex": True,
+    "xtick.direction": "in",
+}
+DRAWN = {
+    "bq_illustration": bq_illustration,
+    "curves": lambda: curves(sweep({"sbq": power_curves(1.5, n=50)})),
+    "heatmap": lambda: heatmap(sweep({"sbq": power_curves(1.5, n=50)}), "error", n=20),
+    "mmd": lambda: mmd(sweep({"sbq": power_curves(1.5, n=50)})),
+    "slopes": lambda: slopes(sweep({"sbq": power_curves(1.5, n=50)})),
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_figures_are_the_same_bytes_in_every_style_and_leave_it_alone(name, tmp_path):
+    ours = save(DRAWN[name](), tmp_path / "ours")
+    with matplotlib.rc_context(HOSTILE):
+        before = dict(matplotlib.rcParams)
+        theirs = save(DRAWN[name](), tmp_path / "theirs")
+        assert dict(matplotlib.rcParams) == before
+    assert [f.read_bytes() for f in theirs] == [f.read_bytes() for f in ours]
+
+
+def test_no_figure_is_made_in_another_context():
+    for file in Path(style.__file__).parent.glob("*.py"):
+        assert "rc_context" not in file.read_text(encoding="utf-8"), file
