@@ -173,16 +173,16 @@ def geometric_rule(alpha: float, step: float, size: int = 10) -> tuple[Array, Ar
     """
 
     def gap(power: Array) -> Array:
-        return -np.expm1(-step * power)  # 1 - q^power
+        return np.asarray(-np.expm1(-step * power))  # 1 - q^power
 
-    n = np.arange(size)
+    n = np.arange(size, dtype=np.float64)
     up = np.exp(-step * n) * gap(n + alpha) ** 2 / (gap(2 * n + alpha) * gap(2 * n + alpha + 1))
     m = n[1:]
     down = np.zeros(size)
     down[1:] = np.exp(-step * (m + alpha - 1)) * gap(m) ** 2
     down[1:] /= gap(2 * m + alpha - 1) * gap(2 * m + alpha)
     nodes, vectors = eigh_tridiagonal(up + down, np.sqrt(up[:-1] * down[1:]))
-    return nodes, vectors[0] ** 2 / gap(np.array(alpha))
+    return nodes, vectors[0] ** 2 / -np.expm1(-step * alpha)
 
 
 def cauchy_gaussian_mixture(kernel: RationalQuadratic, target: GaussianMixture) -> Embedding:
