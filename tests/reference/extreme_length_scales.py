@@ -65,9 +65,8 @@ def rational_quadratic_box(alpha, lengthscale):
     def integral(r):
         return r * hyp2f1(0.5, a, 1.5, -r * r / unit)
 
-    values = []
-    for x in map(mpf, map(float, POINTS)):
-        values.append((integral(x) - integral(x - 1), kernel(x) - kernel(x - 1)))
+    points = [mpf(float(x)) for x in POINTS]
+    values = [(integral(x) - integral(x - 1), kernel(x) - kernel(x - 1)) for x in points]
     moment = unit / 2 / (1 - a) * ((1 + 1 / unit) ** (1 - a) - 1)
     target = {"family": "Uniform", "lower": [0.0], "upper": [1.0]}
     return case("RationalQuadratic", settings, target, values, 2 * (integral(mpf(1)) - moment))
@@ -120,9 +119,8 @@ def matern_box(nu, lengthscale):
     def odd(r):
         return (1 if r > 0 else -1) * integral_of(value, rate * abs(r)) / rate
 
-    values = []
-    for x in map(mpf, map(float, POINTS)):
-        values.append((odd(x) - odd(x - 1), profile(x) - profile(x - 1)))
+    points = [mpf(float(x)) for x in POINTS]
+    values = [(odd(x) - odd(x - 1), profile(x) - profile(x - 1)) for x in points]
     moment = integral_of([mpf(0), *value], rate) / rate**2
     target = {"family": "Uniform", "lower": [0.0], "upper": [1.0]}
     variance = 2 * (integral_of(value, rate) / rate - moment)
