@@ -1,8 +1,8 @@
 """Make extreme_length_scales.json: `pip install mpmath`, then `python extreme_length_scales.py`.
 
-Each value comes from a formula that bqlib does not use: prior variances of rational quadratic kernels
-by Tricomi's U, their boxes by 2F1, the rest by quadrature with 32 digits; Matern kernels by erfc with
-480 digits, where its cancellation does no harm.
+Each value comes from a formula that bqlib does not use: prior variances of rational quadratic
+kernels by Tricomi's U, their boxes by 2F1, the rest by quadrature with 32 digits; Matern kernels by
+erfc with 480 digits, where its cancellation does no harm.
 """
 
 import json
