@@ -35,11 +35,13 @@ from bqlib import (
 )
 from bqlib.embeddings import Embedding, find, register
 from bqlib.embeddings.empirical import SIDE
-from bqlib.embeddings.rational_quadratic import gamma_rule
+from bqlib.embeddings.matern import LAGUERRE_FROM
+from bqlib.embeddings.rational_quadratic import STRIDE, gamma_rule, geometric_rule
 from bqlib.kernels import ProductKernel, UnitCubeKernel
 
 HERE = Path(__file__).parent
 CASES = json.loads((HERE / "reference" / "embeddings.json").read_text())["cases"]
+EXTREME = json.loads((HERE / "reference" / "extreme_length_scales.json").read_text())
 
 
 def normal(mean, deviation):
@@ -147,12 +149,54 @@ def build(facts):
 def test_reference_values(case):
     kernel, target = build(case["kernel"]), build(case["target"])
     embedding = embed(kernel, target)
-    gaussian = isinstance(target, GaussianMixture)
-    tolerance = 5e-13 if getattr(kernel, "nu", 0) == 2.5 and gaussian else 1e-13
     mean = embedding.kernel_mean(np.array(case["points"]))
     expected = np.array(case["kernel_mean"], dtype=float)
-    np.testing.assert_allclose(mean, expected, rtol=tolerance, atol=0)
-    assert embedding.prior_variance == pytest.approx(float(case["prior_variance"]), rel=tolerance)
+    np.testing.assert_allclose(mean, expected, rtol=1e-13, atol=0)
+    assert embedding.prior_variance == pytest.approx(float(case["prior_variance"]), rel=1e-13)
+
+
+def extreme_name(case):
+    target = case["target"]
+    dim = len(target.get("means", [[0.0]])[0])
+    return "-".join([*map(str, case["kernel"].values()), target["family"], str(dim)])
+
+
+def documented_errors():
+    """Relative errors of z, its gradient and V0 in the table of the page on embeddings."""
+    page = (HERE.parent / "docs" / "embeddings.md").read_text(encoding="utf-8")
+    table = page.split("| | z | gradient of z | V0 |\n|---|---|---|---|\n")[1].split("\n\n")[0]
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines()]
+    return {row[0]: [float(cell) for cell in row[1:]] for row in rows}
+
+
+def cauchy(case):
+    """Whether the case has the closed form of the Cauchy kernel with a Gaussian."""
+    means = case["target"].get("means", [[]])
+    return case["kernel"].get("alpha") == 1 and len(means[0]) == 1
+
+
+@pytest.mark.parametrize("case", EXTREME["cases"], ids=extreme_name)
+def test_extreme_length_scales_and_points_far_out(case):
+    # The errors that the page on embeddings promises, row by row
+    promised = documented_errors()[
+        "`RationalQuadratic`, alpha = 1, mixture, d = 1"
+        if cauchy(case)
+        else f"`{case['kernel']['family']}`"
+    ]
+    embedding = embed(build(case["kernel"]), build(case["target"]))
+    points = np.zeros((len(EXTREME["points"]), embedding.target.dim))
+    points[:, 0] = EXTREME["points"]
+    found = {
+        "kernel_mean": embedding.kernel_mean(points),
+        "kernel_mean_gradient": embedding.kernel_mean_gradient(points)[:, 0],
+        "prior_variance": np.array([embedding.prior_variance]),
+    }
+    for (name, values), tolerance in zip(found.items(), promised, strict=True):
+        expected = np.atleast_1d(np.array(case[name], dtype=float))
+        held = np.abs(expected) > 1e-290  # float64 has no digits below
+        np.testing.assert_allclose(
+            values[held], expected[held], rtol=tolerance, atol=0, err_msg=name
+        )
 
 
 def mmd2_of_best_weights(embedding, points):
@@ -317,14 +361,67 @@ def test_exponentiated_quadratic_in_density_scale_convolves():
 
 
 @pytest.mark.parametrize("alpha", [0.1, 0.5, 1.0, 3.0, 100.0, 1e6])
-def test_gamma_rule_has_the_moments_of_the_gamma_distribution(alpha):
-    tau, weights = gamma_rule(alpha)
-    assert weights @ tau == pytest.approx(1, rel=1e-12)
+@pytest.mark.parametrize("further", [0, 3, 20])
+def test_gamma_rule_gives_the_kernel_at_every_distance_of_its_level(alpha, further):
+    level = int(np.ceil(np.log(alpha + 1) / STRIDE)) + further
+    tau, weights = gamma_rule(alpha, level)
+    assert weights @ tau == pytest.approx(1, rel=1e-14)
     assert weights @ tau**2 == pytest.approx(1 + 1 / alpha, rel=1e-12)
-    # Laplace transform (1 + t / alpha)^-alpha
-    for t in (1e-3, 1.0, 30.0):
-        expected = np.exp(-alpha * np.log1p(t / alpha))
-        assert weights @ np.exp(-t * tau) == pytest.approx(expected, rel=1e-10)
+    # Laplace transform (1 + t / alpha)^-alpha, for t = r^2 / 2
+    t = np.geomspace(1e-6, np.exp(STRIDE * level) - alpha, 40) / 2
+    expected = np.exp(-alpha * np.log1p(t / alpha))
+    t, expected = t[expected > 1e-280], expected[expected > 1e-280]
+    np.testing.assert_allclose(np.exp(-np.outer(t, tau)) @ weights, expected, rtol=2e-13)
+
+
+@pytest.mark.parametrize("distance, nodes", [(5, 55), (1e6, 160)])
+def test_the_documented_cost_of_a_rational_quadratic_kernel_mean(distance, nodes):
+    level = int(np.ceil(np.log(1 + distance**2) / STRIDE))
+    assert len(gamma_rule(1.0, level)[0]) == pytest.approx(nodes, rel=0.1)
+
+
+@pytest.mark.parametrize("alpha, step", [(0.1, 0.2), (1.0, 0.216), (0.3, 0.02), (7.0, 0.17)])
+def test_the_geometric_rule_is_exact_for_polynomials(alpha, step):
+    nodes, shares = geometric_rule(alpha, step)
+    assert (shares > 0).all() and (nodes > 0).all() and (nodes < 1).all()
+    for power in range(2 * len(nodes)):
+        assert shares @ nodes**power == pytest.approx(1 / -np.expm1(-step * (alpha + power)))
+
+
+def test_a_rational_quadratic_kernel_mean_does_not_depend_on_the_other_points():
+    embedding = embed(RationalQuadratic([1e-3, 0.4], alpha=0.7), FULL)
+    x = np.array([[0.1, 0.2], [3.0, 0.0], [-1e3, 2.0], [0.0, 1e6]])
+    for function in (embedding.kernel_mean, embedding.kernel_mean_gradient):
+        alone = np.concatenate([function(row[None]) for row in x])
+        np.testing.assert_allclose(function(x), alone, rtol=1e-15)
+
+
+@pytest.mark.parametrize("target", [FULL, BLOCKS, SQUARE, DATA, Product([DATA, normal(0, 1)])])
+def test_far_out_a_rational_quadratic_kernel_mean_is_the_kernel(target):
+    kernel = RationalQuadratic(1e-4, alpha=0.3)
+    x = np.full((1, target.dim), 1e9)
+    here = np.full((1, target.dim), 0.3)
+    expected = kernel(x, here)[0]
+    np.testing.assert_allclose(embed(kernel, target).kernel_mean(x), expected, rtol=3e-9)
+
+
+def test_full_covariances_turn_with_the_axes_under_a_short_rational_quadratic_kernel():
+    turn = np.array([[0.6, -0.8], [0.8, 0.6]])
+    axes = diagonal_mixture([1.0], [[0.0, 0.0]], [[1.0, 0.01]])
+    turned = GaussianMixture([1.0], [[0.0, 0.0]], turn @ axes.covariances @ turn.T)
+    kernel = RationalQuadratic(1e-3, alpha=0.5)
+    straight, oblique = embed(kernel, axes), embed(kernel, turned)
+    assert oblique.prior_variance == pytest.approx(straight.prior_variance, rel=1e-11)
+    x = np.array([[0.0, 0.0], [0.5, 0.1], [4.0, -3.0]])
+    found, expected = oblique.kernel_mean(x @ turn.T), straight.kernel_mean(x)
+    np.testing.assert_allclose(found, expected, rtol=1e-11)
+
+
+def test_a_rational_quadratic_embedding_beyond_the_range_of_lengths_is_refused():
+    embedding = embed(RationalQuadratic(1.0, alpha=0.5), SQUARE)
+    with pytest.raises(ValueError, match=r"length-scales up to .* below 1e50.* below 1e46 never"):
+        embedding.kernel_mean([[1e50, 0.0]])
+    assert embedding.kernel_mean([[1e46, 0.0]]) == pytest.approx(1e-46, rel=1e-12)
 
 
 @pytest.mark.parametrize("alpha", [0.1, 0.15, 0.195])
@@ -403,11 +500,11 @@ def test_far_from_the_target_the_kernel_mean_is_small_positive_and_falling(kerne
 
 @pytest.mark.parametrize("nu", [0.5, 1.5, 2.5])
 def test_matern_with_a_gaussian_is_smooth_where_its_formulas_meet(nu):
-    # Across a = 4 (Gauss-Laguerre) and a = -5 (erfc): compare with a shift far below the digits.
+    # Across a = 2.8 (Gauss-Laguerre) and a = -5 (erfc): compare with a shift far below the digits.
     for lengthscale in (0.3, 1.0, 10.0):
         embedding = embed(Matern(lengthscale, nu=nu), normal(0.0, 1.0))
         rate = np.sqrt(2 * nu) / lengthscale
-        for a in (4.0, -5.0):
+        for a in (LAGUERRE_FROM, -5.0):
             u = rate - a * np.sqrt(2)
             x = np.array([[u - 1e-9], [u + 1e-9], [-u - 1e-9], [-u + 1e-9]])
             mean, gradient = embedding.kernel_mean(x), embedding.kernel_mean_gradient(x)[:, 0]

@@ -1,12 +1,12 @@
 """Embeddings under the Matern kernel, from one-dimensional ones for each coordinate."""
 
 from collections.abc import Sequence
-from math import comb
+from math import comb, factorial
 
 import numpy as np
-from scipy.special import erfc, erfcx
+from scipy.special import erfc, erfcx, gammainc
 
-from bqlib.arrays import Array, polyval, product_gradient, total
+from bqlib.arrays import Array, Mask, polyval, product_gradient, total
 from bqlib.embeddings.embedding import Embedding, embed_by_blocks, register
 from bqlib.embeddings.quadrature import (
     LAGUERRE_NODES,
@@ -15,6 +15,9 @@ from bqlib.embeddings.quadrature import (
 )
 from bqlib.kernels.matern import MATERN_SLOPE, MATERN_VALUE, Matern
 from bqlib.targets import GaussianMixture, Product, Uniform
+
+LAGUERRE_FROM = 2.8  # moments by recursion have 14 digits below, those by quadrature above
+STEP, TERMS = 0.12, 14  # of the power series of a gradient, for 16 digits
 
 
 @register(Matern, GaussianMixture)
@@ -44,7 +47,10 @@ def matern_gaussian_mixture(kernel: Matern, target: GaussianMixture) -> Embeddin
 
     def slopes(u: Array, deviations: Array) -> Array:
         right, left = (one_sided(slope, side, deviations, rates) for side in (u, -u))
-        return -rates * (right - left)
+        difference = right - left
+        near, series = odd_part(slope, u, deviations, rates)
+        difference[near] = series[near]
+        return -rates * difference
 
     def kernel_mean(x: Array) -> Array:
         components = zip(target.weights, target.means, deviations, strict=True)
@@ -69,7 +75,7 @@ def one_sided(coefficients: Sequence[float], u: Array, deviation: Array, rate: A
     P is a polynomial of degree 2 or less. With b = rate deviation and
     a = (b - u / deviation) / sqrt 2, the moments of the tilted Gaussian follow from erfc(a). They
     cancel like a^(2 degree) for large a. There Gauss-Laguerre quadrature with the tilted rate is
-    used instead; its error is below 1e-13.
+    used instead. Either is good to 3e-14.
     """
     u, deviation, rate = np.broadcast_arrays(u, deviation, rate)
     b = rate * deviation
@@ -78,7 +84,7 @@ def one_sided(coefficients: Sequence[float], u: Array, deviation: Array, rate: A
     density = np.exp(-0.5 * standard**2)
     moment = np.empty(a.shape)
 
-    tail = a >= (4 if len(coefficients) > 1 else np.inf)
+    tail = a >= (LAGUERRE_FROM if len(coefficients) > 1 else np.inf)
     if tail.any():
         tilt = np.sqrt(2) * a[tail][:, None]
         polynomial = polyval(LAGUERRE_NODES * (b[tail][:, None] / tilt), coefficients)
@@ -100,6 +106,30 @@ def one_sided(coefficients: Sequence[float], u: Array, deviation: Array, rate: A
         moments.append(centre * moments[1] + b**2 * mass)
     moment[direct] = total(p * m for p, m in zip(coefficients, moments, strict=True))
     return moment
+
+
+def odd_part(
+    coefficients: Sequence[float], u: Array, deviation: Array, rate: Array
+) -> tuple[Mask, Array]:
+    """Where one_sided(u) - one_sided(-u) cancels, and its power series in u, exact there.
+
+    With U = u / s and b = rate s, it is sqrt(2 / pi) exp(-U^2 / 2) times the integral of
+    P(b t) exp(-t^2 / 2 - b t) sinh(U t) over t > 0. All terms of its series in U are positive, and
+    from one to the next they fall by U^2 / b^2 for large b, by U^2 / (2 j + 3) for small b.
+    """
+    b = np.asarray(rate * deviation)[..., None]
+    unit = 1 + b
+    # The trapezoidal rule in log t: exact to float64, as the integrand is analytic in a wide strip.
+    t = np.exp(STEP * np.arange(-183, 46))
+    density = STEP * t * np.exp(-0.5 * (t / unit) ** 2 - (b / unit) * t)
+    density *= polyval(b / unit * t, coefficients) / unit
+    powers = np.array([t ** (2 * j + 1) / factorial(2 * j + 1) for j in range(TERMS)])
+    scaled = u / deviation / unit[..., 0]
+    near = np.abs(scaled) <= 0.25
+    small = np.where(near, scaled, 0.0)
+    moments = np.moveaxis(density @ powers.T, -1, 0)
+    series = small * polyval(small**2, list(moments))
+    return near, np.sqrt(2 / np.pi) * np.exp(-0.5 * (u / deviation) ** 2) * series
 
 
 @register(Matern, Uniform)
@@ -148,7 +178,9 @@ def segment(coefficients: Sequence[float], start: Array, length: Array) -> Array
     tail = np.exp(-length)
     moments = [-np.expm1(-length)]
     for k in range(1, len(coefficients)):
-        moments.append(k * moments[-1] - length**k * tail)
+        # For a short segment the difference cancels, and an incomplete Gamma function is used.
+        short = factorial(k) * gammainc(k + 1, length)
+        moments.append(np.where(length < 1, short, k * moments[-1] - length**k * tail))
     taylor = [
         polyval(start, [comb(k, i) * p for k, p in enumerate(coefficients) if k >= i])
         for i in range(len(coefficients))

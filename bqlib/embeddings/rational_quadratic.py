@@ -1,22 +1,26 @@
 """Embeddings under the rational quadratic kernel, a Gamma mixture of exponentiated quadratics."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import poch, wofz
+from scipy.linalg import eigh_tridiagonal
+from scipy.optimize import brentq
+from scipy.special import gammainccinv, gammaincinv, gammaln, loggamma, poch, wofz
 
 from bqlib.arrays import Array, ArrayFunction, polyval, total
-from bqlib.checks import LONGEST
+from bqlib.checks import CHANGE_UNITS, LONGEST
 from bqlib.embeddings.embedding import Embed, Embedding, embed_by_blocks, register
 from bqlib.embeddings.exponentiated_quadratic import (
     exponentiated_quadratic_gaussian_mixture,
     exponentiated_quadratic_uniform,
 )
 from bqlib.kernels import ExponentiatedQuadratic, RationalQuadratic
-from bqlib.targets import GaussianMixture, Product, Target, Uniform
+from bqlib.targets import Empirical, GaussianMixture, Product, Target, Uniform
 
 ComplexArray = NDArray[np.complex128]
+STRIDE = 1.5  # of levels of distance, in log r^2
 
 
 @register(RationalQuadratic, GaussianMixture)
@@ -49,9 +53,10 @@ def mix_over_lengthscales(
     """Kernel mean as the Gamma mean of exponentiated quadratic ones, by quadrature.
 
     The kernel is E exp(-tau r^2 / 2) for tau ~ Gamma(alpha, rate alpha), so its mean is that of
-    exponentiated quadratic kernels with length-scales l / sqrt(tau). About 90 nodes (alpha = 1)
-    give an error below 1e-14 k(x, x), also for length-scales down to a hundredth of the target's
-    standard deviation, where Gauss-Laguerre rules of that size have no digit right.
+    exponentiated quadratic kernels with length-scales l / sqrt(tau). All terms are positive, and
+    :func:`gamma_rule` has the same small relative error at every r, so the mean has it too,
+    whatever the target. How small tau must become follows from the distance of each point from the
+    target, in steps, so the value at a point does not depend on the points beside it.
     """
     if not 0.1 <= kernel.alpha <= 1e6:
         raise ValueError(
@@ -59,41 +64,125 @@ def mix_over_lengthscales(
             "ExponentiatedQuadratic, which is the same kernel to 6 digits"
         )
     height = kernel.height(target.dim)
-    precisions, weights = gamma_rule(kernel.alpha)
-    # The longest have no weight that counts, and would leave the range of float64.
-    lengthscales = (np.minimum(kernel.lengthscale / np.sqrt(tau), LONGEST) for tau in precisions)
-    parts = [embed_part(ExponentiatedQuadratic(own), target) for own in lengthscales]
+    lower, upper = bulk(target)
+    centre, half = (lower + upper) / 2, (upper - lower) / 2
 
-    def mix(values: Iterable[Array]) -> Array:
-        return height * total(w * value for w, value in zip(weights, values, strict=True))
+    @cache
+    def part(tau: float) -> Embedding:
+        own = kernel.lengthscale / np.sqrt(tau)
+        if np.max(own) > LONGEST:
+            raise ValueError(
+                f"the embedding of RationalQuadratic needs length-scales up to {np.max(own):.1g} "
+                "here; they must be below 1e50. Distances and length-scales below 1e46 never need "
+                f"more: {CHANGE_UNITS}"
+            )
+        return embed_part(ExponentiatedQuadratic(own), target)
+
+    @cache
+    def rule(level: int) -> list[tuple[float, Embedding]]:
+        precisions, weights = gamma_rule(kernel.alpha, level)
+        pairs = zip(weights.tolist(), precisions.tolist(), strict=True)
+        return [(height * w, part(tau)) for w, tau in pairs]
+
+    def levels(distances: Array) -> Array:
+        """Level of the rule for distances in each coordinate (the last axis)."""
+        squares = np.square(distances / kernel.lengthscale).sum(axis=-1)
+        return np.ceil(np.log(kernel.alpha + squares) / STRIDE).astype(int)
+
+    def mix(function: Callable[[Embedding, Array], Array], x: Array, result: Array) -> Array:
+        own = levels(np.abs(x - centre) + half)
+        for level in np.unique(own).tolist():
+            rows = own == level
+            result[rows] = total(w * function(part, x[rows]) for w, part in rule(level))
+        return result
 
     return Embedding(
         kernel,
         target,
-        lambda x: mix(part.kernel_mean(x) for part in parts),
-        lambda x: mix(part.kernel_mean_gradient(x) for part in parts),
-        float(mix(np.array(part.prior_variance) for part in parts)),
+        lambda x: mix(lambda part, own: part.kernel_mean(own), x, np.empty(len(x))),
+        lambda x: mix(lambda part, own: part.kernel_mean_gradient(own), x, np.empty(x.shape)),
+        sum(w * part.prior_variance for w, part in rule(int(levels(2 * half)))),
     )
 
 
-def gamma_rule(alpha: float) -> tuple[Array, Array]:
+def bulk(target: Target) -> tuple[Array, Array]:
+    """Ends of a box around what counts of a target: here only its order of magnitude matters."""
+    match target:
+        case GaussianMixture():
+            deviations = np.sqrt(np.diagonal(target.covariances, axis1=1, axis2=2))
+            lower, upper = target.means - deviations, target.means + deviations
+            return lower.min(axis=0), upper.max(axis=0)
+        case Uniform():
+            return target.lower, target.upper
+        case Product():
+            lowers, uppers = zip(*(bulk(block) for block in target.blocks), strict=True)
+            return np.concatenate(lowers), np.concatenate(uppers)
+        case _:  # a data set, or a target of the user's own
+            points = target.points if isinstance(target, Empirical) else target.sample(256, rng=0)
+            return points.min(axis=0), points.max(axis=0)
+
+
+@cache
+def gamma_step(alpha: float) -> float:
+    """Step in log tau for which the trapezoidal rule is exact to float64.
+
+    At every distance r the integrand is a Gamma density of log tau, shifted. By Poisson's formula,
+    the relative error of the rule with step h is then at most 2 |Gamma(alpha + 2 pi i / h)| /
+    Gamma(alpha) and what is much smaller. It is 1e-17 here, for alpha + 1, as in gradients.
+    """
+
+    def excess(log_step: float) -> float:
+        frequency = 2 * np.pi / np.exp(log_step)
+        return float(loggamma(alpha + 1 + 1j * frequency).real - gammaln(alpha + 1) + 39.8)
+
+    return float(np.exp(brentq(excess, np.log(0.1 / np.sqrt(alpha + 1)), 0.0)))
+
+
+def gamma_rule(alpha: float, level: int) -> tuple[Array, Array]:
     """Nodes and weights for the mean of a smooth function of tau ~ Gamma(alpha, rate alpha).
 
-    The trapezoidal rule in u, where log tau = u - exp(-(u + 15)): evenly spaced in log tau down
-    to tau = e^-15, from where the kernel at 2000 length-scales gets its value, and falling off
-    doubly exponentially below.
-    Source: Takahasi and Mori, "Double exponential formulas for numerical integration", 1974.
+    For functions such as exp(-tau r^2 / 2) with alpha + r^2 up to exp(STRIDE level): relative error
+    below 1e-15, small values too. The trapezoidal rule in log tau, see :func:`gamma_step`. Its
+    upper end leaves out a share of 1e-18. Below its lower end, the function hardly bends, and
+    :func:`geometric_rule` sums all further nodes down to tau = 0.
     """
-    step = min(0.24, 0.4 / np.sqrt(alpha))
-    reach = 30 / np.sqrt(alpha)  # the density of log tau is narrow, about 1 / sqrt(alpha)
-    u = np.arange(max(-24, -reach), min(8, reach), step)
-    fall = np.exp(-(u + 15))
-    log_tau = u - fall
-    log_weights = alpha * (log_tau - np.exp(log_tau)) + np.log1p(fall)
-    log_weights -= log_weights.max()
-    kept = log_weights > -42  # below it, nothing adds to a sum of order one
-    weights = np.exp(log_weights[kept])
-    return np.exp(log_tau[kept]), weights / weights.sum()
+    step = gamma_step(alpha)
+    last = np.log(gammainccinv(alpha, 1e-18) / alpha)
+    negligible = gammaincinv(alpha, 1e-18)  # a share of 1e-18 is below, at every distance
+    first = np.log(max(0.5, negligible)) - STRIDE * level
+    log_tau = step * np.arange(np.floor(first / step), np.ceil(last / step) + 1)
+    tau = np.exp(log_tau)
+    weights = np.exp(alpha * (log_tau - np.expm1(log_tau)))
+    if negligible < 0.5:
+        nodes, shares = geometric_rule(alpha, step)
+        end = log_tau[0] - step
+        tail = np.exp(end) * nodes
+        tau = np.concatenate([tail, tau])
+        weights = np.concatenate([shares * np.exp(alpha * (end + 1 - tail)), weights])
+    held = weights > 0  # below, float64 has no number
+    return tau[held], weights[held] / weights.sum()
+
+
+@cache
+def geometric_rule(alpha: float, step: float, size: int = 10) -> tuple[Array, Array]:
+    """Gauss rule for the sum over j >= 0 of q^(alpha j) f(q^j), with q = exp(-step).
+
+    Its nodes are the zeros of a little q-Jacobi polynomial, found as eigenvalues.
+    Source: Koekoek, Lesky and Swarttouw, "Hypergeometric orthogonal polynomials and their
+    q-analogues", 2010, section 14.12, with b = 1 and a = q^(alpha - 1).
+    """
+
+    def gap(power: Array) -> Array:
+        return np.asarray(-np.expm1(-step * power))  # 1 - q^power
+
+    n = np.arange(size, dtype=np.float64)
+    up = np.exp(-step * n) * gap(n + alpha) ** 2 / (gap(2 * n + alpha) * gap(2 * n + alpha + 1))
+    m = n[1:]
+    down = np.zeros(size)
+    down[1:] = np.exp(-step * (m + alpha - 1)) * gap(m) ** 2
+    down[1:] /= gap(2 * m + alpha - 1) * gap(2 * m + alpha)
+    nodes, vectors = eigh_tridiagonal(up + down, np.sqrt(up[:-1] * down[1:]))
+    return nodes, vectors[0] ** 2 / -np.expm1(-step * alpha)
 
 
 def cauchy_gaussian_mixture(kernel: RationalQuadratic, target: GaussianMixture) -> Embedding:
