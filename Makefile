@@ -52,7 +52,7 @@ lock: ## write requirements.lock from pyproject.toml; ARGS=--upgrade takes newer
 	@sh tools/lock.sh $(ARGS)
 
 clean: ## remove .venv and caches; results stay
-	rm -f .venv/ready
+	[ -L .venv ] || rm -f .venv/ready # of a link only the link goes
 	rm -rf .venv docs/_api docs/_build .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find bqlib tests tools workflow benchmarks docs -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 

@@ -254,3 +254,45 @@ def test_help_lists_every_command():
     environment = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
     ran = subprocess.run(["make"], cwd=PROJECT, env=environment, capture_output=True, text=True)
     assert re.findall(r"^  make (\w+)", ran.stdout, re.M) == targets
+
+
+@pytest.fixture
+def others(small, tmp_path):
+    """An environment of another checkout, to which this one has a link."""
+    other = tmp_path / "other" / ".venv"
+    other.mkdir(parents=True)
+    for name in ("ready", "precious"):
+        (other / name).write_text(name)
+    (small / ".venv").symlink_to(other)
+    return other
+
+
+def test_set_up_removes_a_link_and_nothing_behind_it(small, others):
+    set_up(small)
+    assert is_ready(small) and not (small / ".venv").is_symlink()
+    assert sorted(path.name for path in others.iterdir()) == ["precious", "ready"]
+
+
+def test_clean_removes_links_and_nothing_behind_them(small, others):
+    shutil.copy(PROJECT / "Makefile", small)
+    (small / "docs").mkdir()
+    for name in ("docs/_build", "docs/_api", ".mypy_cache"):
+        (small / name).symlink_to(others)
+    subprocess.run(["make", "clean"], cwd=small, check=True, capture_output=True)
+    assert not (small / ".venv").is_symlink() and not (small / "docs/_build").is_symlink()
+    assert sorted(path.name for path in others.iterdir()) == ["precious", "ready"]
+
+
+@pytest.mark.parametrize("name", [*'"$`\\\\:*?[]{}<>|', "\n", "\t"])
+def test_a_folder_whose_path_tools_cannot_take_is_refused_before_set_up(small, name):
+    strange = small.rename(small.with_name(f"a{name}b"))
+    _, error = set_up(strange)
+    assert "the path of this folder has a character that tools cannot take" in error
+    assert "Move or rename the folder" in error
+    assert not (strange / ".venv").exists()
+
+
+def test_a_folder_may_have_other_characters(small):
+    strange = small.rename(small.with_name("a ü%&'(#;!~@b"))
+    set_up(strange)
+    assert is_ready(strange)

@@ -5,6 +5,15 @@
 # without it, or when it tells of another lock, place or Python, .venv is built anew.
 set -eu
 cd "$(dirname "$0")/.."
+# Some characters break a tool that takes the path for code, a list of paths or a pattern.
+case $(pwd -P) in
+*[][\"\$\`\\:\*\?\{\}\<\>\|[:cntrl:]]*)
+    printf 'Set-up stopped: the path of this folder has a character that tools cannot take:\n  %s\n' "$(pwd -P)" >&2
+    printf '  %s\n' 'Not allowed are " $ ` \ : * ? [ ] { } < > | and control characters.' \
+        "Move or rename the folder, and run the same command again." >&2
+    exit 1
+    ;;
+esac
 log=.venv/setup.log
 
 say() { printf '%s\n' "$*"; }
@@ -118,7 +127,9 @@ if [ -e .venv ] || [ -L .venv ]; then
     else
         say "Removing .venv: its set-up was cut short."
     fi
-    rm -f .venv/ready && rm -rf .venv
+    # Of a link only the link goes: what it points to may be another folder's environment.
+    [ -L .venv ] || rm -f .venv/ready
+    rm -rf .venv
 fi
 say "Setting up .venv with Python $found and the packages in requirements.lock (1 GB, a minute or a few)."
 say "To follow it: tail -f $log"
