@@ -10,7 +10,11 @@ PROFILE ?= profiles/local
 unexport PYTHONPATH PYTHONHOME
 
 IN_VENV := . .venv/bin/activate &&
-SNAKEMAKE = $(IN_VENV) exec python -m snakemake --profile "$(PROFILE)" --configfile "$(CONFIG)"
+# Snakemake does not start where it has no cache.
+CACHE = { { mkdir -p "$${XDG_CACHE_HOME:-$$HOME/.cache}/snakemake" && \
+	test -w "$${XDG_CACHE_HOME:-$$HOME/.cache}/snakemake"; } 2>/dev/null || \
+	export XDG_CACHE_HOME="$$PWD/.snakemake/cache"; } &&
+SNAKEMAKE = $(IN_VENV) $(CACHE) exec python -m snakemake --profile "$(PROFILE)" --configfile "$(CONFIG)"
 
 run: setup ## run the sweep in CONFIG on the machines in PROFILE
 	@$(IN_VENV) python tools/runs.py --unless-killed

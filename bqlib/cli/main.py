@@ -66,6 +66,11 @@ def _answer(arguments):
     except NoAnswerError as error:
         print(f"bqlib: {error}", file=sys.stderr)
         return NO_ANSWER
+    except ValueError as error:
+        if "dask config file" not in str(error):  # which Dask raises as it is loaded
+            raise
+        print(f"bqlib: {' '.join(str(error).split())}: mend or remove it", file=sys.stderr)
+        return NO_ANSWER
 
 
 def _open_outputs():

@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -246,4 +247,14 @@ def _end(session):
         return "the run's process was told to end, by a signal from outside"
     if process.returncode < 0:
         return f"the run's process was killed (signal {-process.returncode})"
-    return f"the run's process ended by itself; see {session.results.log(RUN_LOG)}"
+    log = session.results.log(RUN_LOG)
+    return f"the run's process ended by itself{_last_error(log)}; see {log}"
+
+
+def _last_error(log):
+    """The last error that a log tells, such as one of a library that could not be loaded."""
+    with contextlib.suppress(OSError):
+        text = log.read_text(encoding="utf-8", errors="replace")
+        errors = re.findall(r"^[\w.]*(?:Error|Exception): .+", text, re.M)
+        return f": {errors[-1]}" if errors else ""
+    return ""

@@ -474,3 +474,17 @@ def test_letters_that_a_terminal_lacks_are_escaped(tmp_path, words):
         assert json.loads(found.stdout)["title"] == "caf\u00e9 \U0001f600"
     else:
         assert found.stdout.startswith(b"caf\\xe9 \\U0001f600\n")
+
+
+def test_a_broken_configuration_of_dask_is_one_line(tmp_path):
+    (tmp_path / "notes.yaml").write_text("not a mapping")
+    ran = subprocess.run(
+        [sys.executable, "-m", "bqlib", "jobscript"],
+        cwd=PROJECT,
+        env={**os.environ, "DASK_CONFIG": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == NO_ANSWER
+    assert ran.stderr.startswith(f"bqlib: A dask config file at '{tmp_path}/notes.yaml'")
+    assert ran.stderr.endswith(": mend or remove it\n") and ran.stderr.count("\n") == 1

@@ -105,6 +105,15 @@ def test_the_folder_of_temporary_files_may_have_a_long_name(tmp_path, monkeypatc
         session.stop(started)
 
 
+def test_a_broken_configuration_of_dask_is_told(tmp_path, monkeypatch, make_scratch):
+    (tmp_path / "site.yaml").write_text("workers: 1")
+    (tmp_path / "notes.yaml").write_text("not a mapping")
+    monkeypatch.setenv("DASK_CONFIG", str(tmp_path))
+    told = rf"ended by itself: ValueError: A dask config file at '{tmp_path}/notes.yaml'.*; see "
+    with pytest.raises(errors.RunError, match=told):
+        session.start(paths(tmp_path), make_scratch())
+
+
 def test_a_process_that_another_one_ends_is_told_as_one(started):
     started.stopping.set()  # or this process gets a signal
     os.kill(started.process.pid, signal.SIGINT)
