@@ -171,8 +171,11 @@ Rules = TypeVar("Rules", bound=Callable[..., Any])
 def requires(requirement: Requirement) -> Callable[[Rules], Rules]:
     """Decorator of a design: what it needs at every seed, which a sweep asks before it runs.
 
-    `requirement` is a function(target, kernel, n, *, candidates, ...) with the design's own
-    parameters. It raises a TypeError or ValueError if the design cannot work with them.
+    Parameters
+    ----------
+    requirement : callable
+        Takes target, kernel and n, and by name `candidates` and the design's own parameters. It
+        raises a TypeError or ValueError if the design cannot work with them.
     """
 
     def keep(design: Rules) -> Rules:

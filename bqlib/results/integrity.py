@@ -93,8 +93,9 @@ def write_manifest(results, wanted=()):
     sums = {path: sha256(at.file(path)) for path in _made(at) if path != PROVENANCE}
     checked = _check_folder(at, "", {}, [])
     faults = [fault for fault in checked.faults if not fault.foreign and fault.path != PROVENANCE]
-    wanted = {path_of_head(CURVES), *wanted} - sums.keys() - {fault.path for fault in faults}
-    faults += [Fault(path, "is missing") for path in sorted(wanted)]
+    told = {fault.path for fault in faults}
+    lost = {p for p in (path_of_head(CURVES), *wanted) if p not in told and not at.file(p).exists()}
+    faults += [Fault(path, "is missing") for path in sorted(lost)]
     if faults:
         raise damaged(results, faults)
     attributes = read_attributes(at.curves)

@@ -109,7 +109,7 @@ def outdated(results, experiment):
 
 
 def study_is_there(results, study):
-    """Whether a study is finished and was made for this spec, a :class:`StudySpec`."""
+    """Whether a study is finished and was made for this spec, as its digest says."""
     return attributes_of(Layout(results).study(study.name)).get("digest") == study.digest
 
 

@@ -274,11 +274,11 @@ def test_an_integrand_that_one_experiment_has_is_never_lost(tmp_path):
     folders = {
         name: run(tmp_path / name, f"integrands: {{{content}}}" if content else "", **few)
         for name, content in {
-            "none": "", "ball": ball, "bumps": bumps, "both": f"{ball}, {bumps}"
+            "neither": "", "ball": ball, "bumps": bumps, "both": f"{ball}, {bumps}"
         }.items()
     }  # fmt: skip
     whole = bqlib.open_results(folders["both"]).load()
-    for names in (["ball", "both"], ["none", "both"], ["none", "ball", "bumps"]):
+    for names in (["ball", "both"], ["neither", "both"], ["neither", "ball", "bumps"]):
         for order in (names, names[::-1]):
             merged = bqlib.open_results([folders[name] for name in order])
             for name in whole.data_vars:

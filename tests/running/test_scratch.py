@@ -17,7 +17,8 @@ from bqlib.running import scratch
 made = scratch.make(sys.argv[1])
 print(made.path, flush=True)
 if sys.argv[2:]:
-    child = subprocess.Popen(["sleep", "60"], pass_fds=[made.lock.fileno()], stdout=2)
+    null, used = subprocess.DEVNULL, [made.lock.fileno()]
+    child = subprocess.Popen(["sleep", "60"], pass_fds=used, stdout=null, stderr=null)
     (made.path / "child").write_text(str(child.pid))
 os.kill(os.getpid(), signal.SIGKILL)
 """
