@@ -11,8 +11,8 @@ unexport PYTHONPATH PYTHONHOME
 
 IN_VENV := . .venv/bin/activate &&
 # Snakemake does not start where it has no cache.
-CACHE = { { mkdir -p "$${XDG_CACHE_HOME:-$$HOME/.cache}/snakemake" && \
-	test -w "$${XDG_CACHE_HOME:-$$HOME/.cache}/snakemake"; } 2>/dev/null || \
+CACHE = { { mkdir -p "$${XDG_CACHE_HOME:-$${HOME:-/dev/null}/.cache}/snakemake" && \
+	test -w "$${XDG_CACHE_HOME:-$${HOME:-/dev/null}/.cache}/snakemake"; } 2>/dev/null || \
 	export XDG_CACHE_HOME="$$PWD/.snakemake/cache"; } &&
 SNAKEMAKE = $(IN_VENV) $(CACHE) exec python -m snakemake --profile "$(PROFILE)" --configfile "$(CONFIG)"
 

@@ -298,7 +298,7 @@ def test_a_folder_may_have_other_characters(small):
     assert is_ready(strange)
 
 
-@pytest.mark.parametrize("home", ["/dev/null", "own"])
+@pytest.mark.parametrize("home", ["/dev/null", "own", None])
 def test_a_home_that_cannot_be_written_stops_no_run(small, home):
     home = small / "own" if home == "own" else home
     shutil.copy(PROJECT / "Makefile", small)
@@ -306,11 +306,11 @@ def test_a_home_that_cannot_be_written_stops_no_run(small, home):
     (small / "fake").mkdir()
     script(small / "fake" / "python", '#!/bin/sh\necho "$@ cache=$XDG_CACHE_HOME"\n')
     (small / ".venv" / "bin" / "activate").write_text('PATH="$PWD/fake:$PATH"\n')
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "XDG"))}
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "XDG", "HOME"))}
     ran = subprocess.run(
         ["make", "run", "resume"],
         cwd=small,
-        env=environment | {"HOME": str(home), "PYTHON": ""},
+        env=environment | {"PYTHON": ""} | ({"HOME": str(home)} if home else {}),
         capture_output=True,
         text=True,
     )

@@ -6,6 +6,7 @@ import shutil
 import sys
 import textwrap
 from contextlib import suppress
+from functools import partial
 
 from bqlib.cli import lists, results, sweeps
 from bqlib.cli.command import (
@@ -93,12 +94,13 @@ def _drop_what_cannot_be_written():
 
 def parser():
     """The parser of the whole command line; what it parses has the command's function as `run`."""
-    form = {"formatter_class": argparse.RawDescriptionHelpFormatter}
+    # argparse's own width, which it cannot take below three columns.
+    width = max(shutil.get_terminal_size().columns - 2, 20)
+    form = {"formatter_class": partial(argparse.RawDescriptionHelpFormatter, width=width)}
     parser = argparse.ArgumentParser("bqlib", description=ABOUT, epilog=EXIT_CODES, **form)
     version = {"action": _Version, "nargs": 0, "dest": argparse.SUPPRESS}
     parser.add_argument("--version", **version, help="print the version and exit")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    width = shutil.get_terminal_size().columns - 2  # as in argparse
     for command in COMMANDS:
         sub = commands.add_parser(
             command.name,

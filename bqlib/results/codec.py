@@ -22,7 +22,8 @@ def decode(members, name, metadata):
         raise ValueError(f"{name} is packed by {', '.join(packed_by)}, which bqlib does not use")
     chunk = members.get(f"{name}/c.{'.'.join('0' * len(shape))}")
     if chunk is None:  # Zarr writes no chunk that has fill values alone
-        return np.full(shape, "" if is_text else float(metadata["fill_value"]))
+        # A view of one value: the shape is what the file says.
+        return np.broadcast_to("" if is_text else float(metadata["fill_value"]), shape)
     plain = Blosc().decode(chunk[:-4])  # without its checksum, as the archive has its own
     if is_text:
         return VLenUTF8().decode(plain).reshape(shape)

@@ -34,7 +34,7 @@ from bqlib.results.layout import (
     piece_at,
     seeds_of,
 )
-from bqlib.results.pieces import seeds_of_piece
+from bqlib.results.pieces import refuse_compressed, seeds_of_piece
 from bqlib.results.timings import checked_timing
 from bqlib.schema import SCHEMA_VERSION, SWEEP_DIMS
 
@@ -104,6 +104,7 @@ def fault_of_piece(results, path):
     """What is wrong with a piece, by its own content and checksums; None if nothing is."""
     try:
         with zipfile.ZipFile(Layout(results).file(path)) as archive:
+            refuse_compressed(archive)
             broken = archive.testzip()
             if broken is not None:
                 return f"is damaged at {broken}"

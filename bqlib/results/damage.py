@@ -10,6 +10,7 @@ import os
 import re
 from dataclasses import dataclass
 
+from bqlib.results.files import read_regular
 from bqlib.results.layout import (
     MANIFEST,
     Layout,
@@ -126,7 +127,7 @@ def read_manifest(results):
     """
     at = Layout(results)
     try:
-        text = at.manifest.read_bytes().decode()
+        text = read_regular(at.manifest).decode()
     except FileNotFoundError:
         if not at.provenance.exists():  # it is written together with the manifest
             return {}, []
@@ -187,7 +188,7 @@ def read_object(results, path):
     DamagedError
         If it holds no such object, or is not the file that the manifest covers.
     """
-    data = Layout(results).file(path).read_bytes()
+    data = read_regular(Layout(results).file(path))
     wrong, content = None, {}
     try:
         content = json_object(data)
@@ -221,7 +222,7 @@ def read_attributes(store):
     ValueError
         If it has no attributes, as its head is damaged.
     """
-    attributes = json_object(head(store).read_bytes()).get("attributes")
+    attributes = json_object(read_regular(head(store))).get("attributes")
     if not isinstance(attributes, dict):
         raise ValueError(f"{head(store)} has no attributes")
     return attributes
@@ -246,7 +247,7 @@ def read_head(store):
         If it is not one.
     """
     try:
-        content = json_object(head(store).read_bytes())
+        content = json_object(read_regular(head(store)))
         attributes = content["attributes"]
         arrays = content["consolidated_metadata"]["metadata"]
         if not isinstance(attributes, dict):
@@ -292,7 +293,7 @@ def faults_of_metadata(results, store, arrays):
     for name, array in arrays.items():
         path = f"{store}/{name}"
         try:
-            own = json_object(head(at.file(path)).read_bytes())
+            own = json_object(read_regular(head(at.file(path))))
             if own != {key: value for key, value in array.items() if key in own}:
                 what = f"disagrees with {path_of_head(store)} about {name}"
                 faults.append(Fault(path_of_head(path), what))

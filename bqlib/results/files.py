@@ -57,13 +57,32 @@ def _sync_all(path):
 
 
 def open_itself(path, flags):
-    """An opener for :func:`open` that refuses a link: results from elsewhere may hold any."""
-    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
+    """An opener for :func:`open` that refuses a link, and waits for nobody at a pipe.
+
+    Results from elsewhere may hold any.
+    """
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
 
 
 def open_privately(path, flags):
     """As :func:`open_itself`, of files that nobody but this user may read."""
-    return os.open(path, flags | os.O_NOFOLLOW, 0o600)
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+
+
+def read_regular(path):
+    """Bytes of a file; an OSError if it is a pipe or the like, at which reading would wait."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise OSError(errno.EPERM, "is not a regular file", str(path))
+    return Path(path).read_bytes()
+
+
+def strange_files(folder):
+    """Paths below a folder that are links, pipes or anything else but files and folders."""
+    for place, folders, names in os.walk(folder):
+        for path in (Path(place, name) for name in (*folders, *names)):
+            mode = path.lstat().st_mode
+            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+                yield path
 
 
 def read_private(path, most):

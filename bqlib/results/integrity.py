@@ -37,7 +37,7 @@ from bqlib.results.layout import (
     results_of,
     store_at,
 )
-from bqlib.results.records import is_record
+from bqlib.results.records import is_record, sums_of_outputs
 from bqlib.results.timings import checked_timing, made_by, timed_pieces
 from bqlib.results.used import pieces_used, timings_used
 from bqlib.schema import SCHEMA_VERSION, versions
@@ -163,7 +163,8 @@ def _check_folder(at, below, manifest, faults):
     manifest = {path: digest for path, digest in manifest.items() if path.startswith(below)}
     recorded = bool(manifest)
     pieces = {} if below else _recorded_pieces(at)
-    owners = {digest: path for path, digest in (pieces | manifest).items()}
+    outputs = {} if below or recorded else sums_of_outputs(at.folder)
+    owners = {digest: path for path, digest in (pieces | outputs | manifest).items()}
     there = {path for path in _made(at) if path.startswith(below)}
     faults, size = list(faults), 0
     for path in sorted(there):
@@ -172,6 +173,8 @@ def _check_folder(at, below, manifest, faults):
             found = sha256(at.file(path))
             if found != manifest[path]:
                 faults.append(Fault(path, _difference(at, path, owners.get(found))))
+        elif path in outputs and sha256(at.file(path)) != outputs[path]:
+            faults.append(Fault(path, OTHER_SUM))
         elif store_at(path):
             faults += [Fault(path, FOREIGN_FILE)] if recorded else []
         elif path in pieces:

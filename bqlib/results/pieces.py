@@ -151,8 +151,15 @@ def _trials(path, spec, sha256):
 def _read(file):
     """Name to bytes of a piece's members, and the content of its head."""
     with zipfile.ZipFile(file) as archive:  # reading a member checks its sum
+        refuse_compressed(archive)
         members = {name: archive.read(name) for name in archive.namelist()}
     return members, json.loads(members[HEAD])
+
+
+def refuse_compressed(archive):
+    """Raise a ValueError if a piece's zip file holds something that may unpack to any size."""
+    if any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist()):
+        raise ValueError("it holds compressed files, and no piece does")
 
 
 def seeds_of_piece(members, head):

@@ -18,12 +18,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from bqlib.results.damage import attributes_of
-from bqlib.results.files import write_atomically
-from bqlib.results.layout import Layout, piece_at
+from bqlib.results.damage import attributes_of, sha256
+from bqlib.results.files import read_regular, write_atomically
+from bqlib.results.layout import HEAD, Layout, piece_at
 from bqlib.results.timings import sha256_of
 
-DIGEST = re.compile(r"[0-9a-f]{64}\n")
+# What an output was made of, and the sha256 of each of its files as its job wrote them.
+RECORD = re.compile(r"([0-9a-f]{64})\n((?:[0-9a-f]{64}  .+\n)*)")
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,8 @@ def digest(content):
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def write_record(results, record, made_by, inputs):
-    """Write what an output was made of.
+def write_record(results, record, made_by, inputs, outputs=()):
+    """Write what an output was made of, and what it is.
 
     Parameters
     ----------
@@ -66,16 +67,33 @@ def write_record(results, record, made_by, inputs):
     record : path-like
         The file to write.
     made_by : str
-    inputs : iterable of path-like
-        As in :class:`Step`.
+    inputs, outputs : iterable of path-like
+        As in :class:`Step`. For the head of a store, all files of the store are outputs.
     """
-    found = _made_of(Layout(results), made_by, inputs, _written)
-    write_atomically(record, f"{found}\n".encode())
+    at = Layout(results)
+    lines = [_made_of(at, made_by, inputs, _written)]
+    for output in map(Path, outputs):
+        if output != Path(record):
+            files = output.parent.rglob("*") if output.name == HEAD else [output]
+            paths = sorted(path for path in files if path.is_file())
+            lines += [f"{sha256(p)}  {p.relative_to(at.folder).as_posix()}" for p in paths]
+    write_atomically(record, "".join(f"{line}\n" for line in lines).encode())
 
 
 def is_record(data):
     """Whether bytes are those of a record."""
-    return DIGEST.fullmatch(data.decode(errors="replace")) is not None
+    return RECORD.fullmatch(data.decode(errors="replace")) is not None
+
+
+def sums_of_outputs(results):
+    """Path below the results to sha256, of all files that records tell of."""
+    sums = {}
+    for record in sorted(Layout(results).records.rglob("*")):
+        found = RECORD.fullmatch(_text(record))
+        for line in found[2].splitlines() if found else []:
+            known, _, path = line.partition("  ")
+            sums[path] = known
+    return sums
 
 
 def settle(results, finished, steps, scripts):
@@ -153,9 +171,13 @@ def _made_of(at, made_by, inputs, record_of):
 
 
 def _written(record):
-    """What a record says; None if it is missing or damaged."""
-    try:
-        data = Path(record).read_bytes()
-    except OSError:
-        return None
-    return data.decode().strip() if is_record(data) else None
+    """What a record says that its output was made of; None if it is missing or damaged."""
+    found = RECORD.fullmatch(_text(record))
+    return found[1] if found else None
+
+
+def _text(record):
+    """The text of a record; none if it cannot be read."""
+    with suppress(OSError):
+        return read_regular(record).decode(errors="replace")
+    return ""

@@ -9,7 +9,10 @@ import json
 import math
 import re
 
+from bqlib.results.files import read_regular
 from bqlib.results.layout import TIMING, Layout, cell_name, piece_of_timing, seeds_of
+
+DAMAGE = (OSError, ValueError, KeyError, AttributeError, TypeError, RecursionError)
 
 
 def timed_pieces(results, cell=None):
@@ -40,10 +43,10 @@ def read_timing(results, piece):
         Seed to why the trial failed.
     """
     try:
-        found = json.loads(Layout(results).timing(piece).read_bytes())
-        seconds = {int(seed): float(s) for seed, s in found["seconds"].items() if s is not None}
-        failed = {int(seed): reason for seed, reason in found.get("failed", {}).items()}
-    except (OSError, ValueError, KeyError, AttributeError, TypeError):
+        found = json.loads(read_regular(Layout(results).timing(piece)))
+        seconds = {int(seed): float(s) for seed, s in found["seconds"].items() if _is_time(s)}
+        failed = {int(seed): str(reason) for seed, reason in found.get("failed", {}).items()}
+    except DAMAGE:
         return {}, {}
     return seconds, failed
 
@@ -69,7 +72,7 @@ def checked_timing(results, piece):
         If it is not as a job writes it.
     """
     try:
-        found = json.loads(Layout(results).timing(piece).read_bytes())
+        found = json.loads(read_regular(Layout(results).timing(piece)))
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     texts = {"digest": "[0-9a-f]{16}", "sha256": "[0-9a-f]{64}"}
@@ -123,8 +126,8 @@ def made_by(results, piece):
 
 def _entry(results, piece, name):
     try:
-        return json.loads(Layout(results).timing(piece).read_bytes())[name]
-    except (OSError, ValueError, KeyError, TypeError):
+        return json.loads(read_regular(Layout(results).timing(piece)))[name]
+    except DAMAGE:
         return None
 
 

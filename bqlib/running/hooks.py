@@ -143,7 +143,7 @@ class Run:
         taken = sum(len(block.seconds) for block in blocks if not block.there)
         if taken:
             left = sum(len(block.missing) for block in blocks)
-            say(f"{taken} trials are taken over from pieces of other blocks of seeds, {left} left")
+            say(f"{taken} finished trials are taken over into new pieces, {left} are to compute")
         lost = [block.piece for block in blocks if block.outdated]
         lost += [
             path_of_study(study.name)

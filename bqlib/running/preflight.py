@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 from bqlib.results.damage import DamagedError, read_attributes
+from bqlib.results.files import strange_files
 from bqlib.results.layout import Layout
 from bqlib.results.retry import outdated
 from bqlib.running.errors import RunError
@@ -25,6 +26,8 @@ def why_jobs_fail(results):
 def check_results_folder(results):
     """Refuse to run into a folder that cannot be written, or that another schema version wrote.
 
+    And into one with links or the like: jobs would write through them, to files elsewhere.
+
     Raises
     ------
     RunError
@@ -35,6 +38,13 @@ def check_results_folder(results):
         raise RunError(
             f"results would go to {results}, but {existing} is not a folder that can be written: "
             "change its permissions, or run from another folder"
+        )
+    strange = sorted(strange_files(results))
+    if strange:
+        raise RunError(
+            f"{results} holds {len(strange)} links or other things that are neither files nor "
+            f"folders, which a run may write through or wait for; the first is {strange[0]}. "
+            "Remove them, or give the sweep another name"
         )
     try:
         version = read_attributes(Layout(results).curves).get("schema_version")

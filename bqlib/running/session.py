@@ -169,8 +169,9 @@ def _owner(pid):
 
 def _has_ended(owner):
     """Whether the owner of a lock was a process of this machine, and is gone."""
-    pid = owner.split()[1] if owner else ""
-    return owner == _owner(pid).strip() and not psutil.pid_exists(int(pid))
+    found = re.fullmatch(r"process (\d{1,9}) on .+", owner)
+    here = found is not None and owner == _owner(found[1]).strip()
+    return here and not psutil.pid_exists(int(found[1]))
 
 
 def _watch_process(session):

@@ -488,3 +488,10 @@ def test_a_broken_configuration_of_dask_is_one_line(tmp_path):
     assert ran.returncode == NO_ANSWER
     assert ran.stderr.startswith(f"bqlib: A dask config file at '{tmp_path}/notes.yaml'")
     assert ran.stderr.endswith(": mend or remove it\n") and ran.stderr.count("\n") == 1
+
+
+def test_a_narrow_terminal_stops_no_command(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "1")
+    with pytest.raises(SystemExit, match="0"):
+        main(["--help"])
+    assert "validate" in capsys.readouterr().out

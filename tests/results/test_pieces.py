@@ -1,6 +1,7 @@
 """Pieces: the same trials are the same bytes, and can be taken over into others."""
 
 import json
+import zipfile
 from dataclasses import replace
 from hashlib import sha256
 
@@ -9,7 +10,7 @@ import pytest
 from damage import age, flip
 
 from bqlib.results.layout import Layout, piece_name
-from bqlib.results.pieces import encode_piece, take_over
+from bqlib.results.pieces import encode_piece, read_piece, take_over
 
 SOFTWARE = {"numpy": "2.0"}
 
@@ -92,3 +93,12 @@ def test_what_the_timings_say_of_a_piece_is_not_enough(experiment, tmp_path):
     about = json.loads(timing.read_text()) | {"sha256": sha256(piece.read_bytes()).hexdigest()}
     timing.write_text(json.dumps(about))
     assert take_over(tmp_path, spec, [0])[0] == {}
+
+
+def test_a_piece_that_may_unpack_to_any_size_is_not_unpacked(experiment, tmp_path):
+    spec = experiment.spec(experiment.cells()[0])
+    rows = {"status": np.zeros(1, np.int8)}
+    piece = tmp_path / "piece.zarr.zip"
+    with zipfile.ZipFile(piece, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("zarr.json", " " * 10**7)
+    assert "cannot be read (it holds compressed files" in read_piece(piece, spec, 0, 0, rows)[0]

@@ -1,6 +1,7 @@
 """The file of timings of each piece."""
 
 import json
+import os
 
 import pytest
 from damage import files
@@ -8,8 +9,8 @@ from written_results import BAD, GOOD, write_failure
 
 from bqlib.cli.main import main
 from bqlib.results.integrity import check
-from bqlib.results.layout import MANIFEST, PROVENANCE
-from bqlib.results.timings import failed_trials, read_timing
+from bqlib.results.layout import MANIFEST, PROVENANCE, Layout
+from bqlib.results.timings import digest_of, failed_trials, read_timing
 
 
 def test_seconds_and_failures_are_read(tmp_path):
@@ -76,3 +77,23 @@ def test_a_piece_without_its_timings_is_named_and_recomputed(results, capsys, re
     main(["retry", "--damaged", str(results)])
     assert f"{path}: is missing" in capsys.readouterr().out
     assert not (results / path.replace("timings", "pieces").replace("json", "zarr.zip")).exists()
+
+
+def deep(path):
+    path.write_text("[" * 100_000)
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, deep, os.mkdir])
+def test_timings_that_are_no_file_or_nested_too_deeply_are_none(tmp_path, make):
+    at = Layout(tmp_path)
+    at.timings.mkdir()
+    make(at.timing("seeds-0-9.zarr.zip"))
+    assert read_timing(tmp_path, "seeds-0-9.zarr.zip") == ({}, {})
+    assert digest_of(tmp_path, "seeds-0-9.zarr.zip") is None
+
+
+def test_seconds_that_are_no_times_are_left_out(tmp_path):
+    at = Layout(tmp_path)
+    at.timings.mkdir()
+    at.timing("a").write_text('{"seconds": {"0": 1e999, "1": true, "2": 0.5}, "failed": {"3": 5}}')
+    assert read_timing(tmp_path, "a") == ({2: 0.5}, {3: "5"})

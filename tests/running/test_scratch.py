@@ -76,6 +76,11 @@ def locked_by_a_link(left):
     (left / scratch.LOCK).symlink_to(left.parent / "elsewhere")
 
 
+def locked_by_a_pipe(left):
+    (left / scratch.LOCK).unlink()
+    os.mkfifo(left / scratch.LOCK)
+
+
 def open_to_others(left):
     left.chmod(0o755)
 
@@ -92,7 +97,15 @@ def of_another_user(left):
 
 @pytest.mark.parametrize(
     "change",
-    [without_lock, being_made, locked_by_a_link, open_to_others, named_otherwise, of_another_user],
+    [
+        without_lock,
+        being_made,
+        locked_by_a_link,
+        locked_by_a_pipe,
+        open_to_others,
+        named_otherwise,
+        of_another_user,
+    ],
 )
 def test_what_is_not_surely_left_is_kept(tmp_path, change):
     left = left_by_kill(tmp_path)

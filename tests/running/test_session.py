@@ -63,6 +63,13 @@ def test_results_are_in_use_until_the_process_of_a_killed_run_has_ended(started)
     session.lock(started.results.folder).close()
 
 
+@pytest.mark.parametrize("text", ["x", "process abc on HOST", f"process {10**30} on HOST", ""])
+def test_a_lock_with_any_text_is_held_by_another_run(started, text):
+    (started.results.folder / ".lock").write_text(text)
+    with pytest.raises(errors.RunError, match="another run works on"):
+        session.lock(started.results.folder, patience=1)
+
+
 def test_the_end_of_a_killed_run_is_waited_for(tmp_path):
     killed = f"""
 import subprocess

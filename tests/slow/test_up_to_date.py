@@ -90,7 +90,7 @@ def test_other_seeds_and_blocks_take_over_all_trials_that_are_there(tmp_path):
         assert bqlib.open_results(checkout.results).sizes["seed"] == seeds
         return {name.rpartition("/seeds-")[2].removesuffix(".zarr.zip") for name in pieces}
 
-    taken = "trials are taken over from pieces of other blocks of seeds"
+    taken = "finished trials are taken over into new pieces"
     assert pieces_after(5, 10, "", 10) == {"0-4"}
     log, benchmark = (checkout.results / kind / "pieces" for kind in ("logs", "benchmarks"))
     assert len(list(log.rglob("seeds-0-4.log"))) == len(list(benchmark.rglob("seeds-0-4.tsv"))) == 2
@@ -128,6 +128,17 @@ def test_a_clone_with_results_has_nothing_to_do_whatever_the_dates(clone, finish
     changed = {path for path in before if after[path] != before[path]}
     assert {"figures/mmd.svg", "report.html", "records/figures.txt"} <= changed
     assert not {path for path in changed if path.startswith(("pieces", "curves", "rates"))}
+    assert check(clone.results).faults == ()
+
+
+def test_damage_is_not_recorded_as_whole_by_a_run_that_keeps_the_file(clone, capsys):
+    flip(clone.results / "figures" / "mmd.svg")
+    ran = clone.run("--forcerun", "report")
+    assert ran.returncode == 1
+    assert "figures/mmd.svg is damaged: its sha256 differs" in ran.output, ran.output
+    assert main(["retry", "--damaged", str(clone.results)]) == 0
+    ran = clone.run()
+    assert ran.returncode == 0 and "figures" in jobs(ran.output), ran.output
     assert check(clone.results).faults == ()
 
 

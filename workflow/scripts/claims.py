@@ -22,4 +22,4 @@ if __name__ == "__main__":
         text = as_json(*evaluate(evidence), table_1(evidence))
         write_atomically(snakemake.output[0], text.encode())
         made_by = snakemake.params.made_by
-        write_record(at.folder, snakemake.output.record, made_by, snakemake.input)
+        write_record(at.folder, snakemake.output.record, made_by, snakemake.input, snakemake.output)

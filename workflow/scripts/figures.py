@@ -27,4 +27,4 @@ if __name__ == "__main__":
         with ProcessPoolExecutor(snakemake.threads, mp_context=get_context("fork")) as pool:
             list(pool.map(draw, datasets))
         made_by = snakemake.params.made_by
-        write_record(at.folder, snakemake.output.record, made_by, snakemake.input)
+        write_record(at.folder, snakemake.output.record, made_by, snakemake.input, snakemake.output)

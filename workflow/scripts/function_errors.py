@@ -14,4 +14,6 @@ if __name__ == "__main__":
         store = Path(snakemake.output[0]).parent
         write_dataset(function_errors(curves), store)
         made_by = snakemake.params.made_by
-        write_record(results_of(store), snakemake.output.record, made_by, snakemake.input)
+        write_record(
+            results_of(store), snakemake.output.record, made_by, snakemake.input, snakemake.output
+        )

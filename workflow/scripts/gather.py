@@ -19,4 +19,4 @@ if __name__ == "__main__":
         gather(experiment, results)
         remove_superseded(experiment, results)
         made_by = snakemake.params.made_by
-        write_record(results, snakemake.output.record, made_by, snakemake.input)
+        write_record(results, snakemake.output.record, made_by, snakemake.input, snakemake.output)

@@ -11,4 +11,4 @@ if __name__ == "__main__":
     with logged(snakemake.log[0]):
         write_report(results, snakemake.params.figures)
         made_by = snakemake.params.made_by
-        write_record(results, snakemake.output.record, made_by, snakemake.input)
+        write_record(results, snakemake.output.record, made_by, snakemake.input, snakemake.output)
