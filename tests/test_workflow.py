@@ -14,14 +14,11 @@ from hashlib import sha256
 import numpy as np
 import pytest
 from checkout import Checkout, jobs, processes_of
-from damage import files, flip
 from project import SHELF
 from written_results import write_pieces
 
 import bqlib
-from bqlib.cli.main import main
 from bqlib.results.integrity import check
-from bqlib.results.layout import MANIFEST, PROVENANCE
 from bqlib.results.store import open_dataset
 from bqlib.sweep.file import load
 
@@ -126,30 +123,6 @@ def test_a_change_to_an_analysis_reruns_it_and_computes_nothing(grown):
     grown.edit("bqlib/rates.py", "RESAMPLES = 10_000", "RESAMPLES = 9_000")
     planned = jobs(grown.run("-n").output)
     assert planned["rates"] == 1 and not {"piece", "gather"} & set(planned), planned
-
-
-def test_damage_before_the_end_is_not_recorded_and_one_command_mends_it(grown):
-    pieces = grown.pieces()
-    for name in (MANIFEST, PROVENANCE):
-        (grown.results / name).unlink()
-    damaged = [
-        files(grown.results, pattern)[0]
-        for pattern in ("pieces/**/*.zip", "rates.zarr/rate/c.*", "figures/*.png")
-    ]
-    for path in damaged:
-        times = path.stat()
-        flip(path, path.stat().st_size // 2)
-        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))  # so that Snakemake sees nothing
-    ran = grown.run()
-    relative = [str(path.relative_to(grown.folder)) for path in damaged]
-    assert ran.returncode == 1 and jobs(ran.output).keys() == {"default", "manifest", "total"}
-    command = "bqlib retry --damaged results/small"
-    assert all(path in ran.output for path in relative) and command in ran.output
-    assert not (grown.results / MANIFEST).exists()
-    assert main(["retry", "--damaged", str(grown.results)]) == 0
-    ran = grown.run()
-    assert ran.returncode == 0 and jobs(ran.output)["piece"] == 1, ran.output
-    assert check(grown.results).faults == () and grown.pieces() == pieces
 
 
 def test_a_study_runs_once_and_again_when_its_code_changes(grown):

@@ -8,13 +8,14 @@ from hashlib import sha256
 
 import pytest
 from checkout import Checkout, jobs
-from damage import flip
+from damage import files, flip
 from project import SHELF
 from written_results import write_pieces
 
 import bqlib
 from bqlib.cli.main import main
 from bqlib.results.integrity import check
+from bqlib.results.layout import MANIFEST, PROVENANCE
 from bqlib.sweep.file import load
 
 MORE = """integrands: {rkhs_ball: {family: rkhs_ball, functions: 5, centre_variance: 3}}
@@ -140,6 +141,30 @@ def test_damage_is_not_recorded_as_whole_by_a_run_that_keeps_the_file(clone, cap
     ran = clone.run()
     assert ran.returncode == 0 and "figures" in jobs(ran.output), ran.output
     assert check(clone.results).faults == ()
+
+
+def test_damage_before_the_end_is_not_recorded_and_one_command_mends_it(clone):
+    pieces = clone.pieces()
+    for name in (MANIFEST, PROVENANCE):
+        (clone.results / name).unlink()
+    damaged = [
+        files(clone.results, pattern)[0]
+        for pattern in ("pieces/**/*.zip", "rates.zarr/rate/c.*", "figures/*.png")
+    ]
+    for path in damaged:
+        times = path.stat()
+        flip(path, path.stat().st_size // 2)
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))  # so that Snakemake sees nothing
+    ran = clone.run()
+    relative = [str(path.relative_to(clone.folder)) for path in damaged]
+    assert ran.returncode == 1 and jobs(ran.output).keys() == {"default", "manifest", "total"}
+    command = "bqlib retry --damaged results/small"
+    assert all(path in ran.output for path in relative) and command in ran.output
+    assert not (clone.results / MANIFEST).exists()
+    assert main(["retry", "--damaged", str(clone.results)]) == 0
+    ran = clone.run()
+    assert ran.returncode == 0 and jobs(ran.output)["piece"] == 1, ran.output
+    assert check(clone.results).faults == () and clone.pieces() == pieces
 
 
 def test_a_touched_script_runs_nothing_and_a_changed_one_its_job(finished):
