@@ -22,7 +22,10 @@ from checkout import Checkout, processes_of
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 STAGES = ("start", "piece", "gather", "rates", "figures", "manifest")
-OF_ONE_RUN = (".", "logs/", "benchmarks/", "timings/", "report.html", "manifest")
+OF_ONE_RUN = (
+    *(".", "logs/", "benchmarks/", "timings/", "manifest"),
+    *("report.html", "records/report.txt"),  # which tell the times of their run
+)
 ENDING_SECONDS = 10  # after which no process of a run may be there
 COMPLETE_SECONDS = 240
 
@@ -54,7 +57,7 @@ class Kill:
 
 
 def digests(results):
-    """sha256 of the files of a run that are the same in each; a report tells its run's times."""
+    """sha256 of the files of a run that are the same in each."""
     found = {}
     for path in sorted(Path(results).rglob("*")):
         name = path.relative_to(results).as_posix()

@@ -96,17 +96,22 @@ def test_other_seeds_and_blocks_take_over_all_trials_that_are_there(tmp_path):
     log, benchmark = (checkout.results / kind / "pieces" for kind in ("logs", "benchmarks"))
     assert len(list(log.rglob("seeds-0-4.log"))) == len(list(benchmark.rglob("seeds-0-4.tsv"))) == 2
     set_key(checkout, "seeds", 10)
-    assert f"10 {taken}, 10 left" in checkout.run("-n").output
-    assert pieces_after(10, 10, f"10 {taken}, 10 left", 10) == {"0-9"}
+    assert f"10 {taken}, 10 are to compute" in checkout.run("-n").output
+    assert pieces_after(10, 10, f"10 {taken}, 10 are to compute", 10) == {"0-9"}
     for kind in ("logs", "benchmarks", "timings"):
         assert not list((checkout.results / kind).rglob("seeds-0-4*"))
     assert pieces_after(15, 10, "", 10) == {"0-9", "10-14"}
     # What the sweep does not ask for any more is kept.
-    assert pieces_after(12, 10, f"4 {taken}, 0 left", 0) == {"0-9", "10-11", "10-14"}
-    assert pieces_after(12, 4, f"24 {taken}, 0 left", 0) == {"0-3", "4-7", "8-11", "10-14"}
+    assert pieces_after(12, 10, f"4 {taken}, 0 are to compute", 0) == {"0-9", "10-11", "10-14"}
+    assert pieces_after(12, 4, f"24 {taken}, 0 are to compute", 0) == {
+        "0-3",
+        "4-7",
+        "8-11",
+        "10-14",
+    }
     damaged = next(checkout.results.glob("pieces/**/faulty_iid/seeds-4-7.zarr.zip"))
     flip(damaged)
-    assert pieces_after(12, 6, f"24 {taken}, 0 left", 4) == {"0-5", "6-11", "10-14"}
+    assert pieces_after(12, 6, f"24 {taken}, 0 are to compute", 4) == {"0-5", "6-11", "10-14"}
     assert check(checkout.results).faults == ()
 
 
