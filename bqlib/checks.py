@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bqlib.arrays import Array
+from bqlib.streams import Spawning
 
 LONGEST = 1e50
 SHORTEST = 1e-50
@@ -152,10 +153,15 @@ def checked_cholesky(matrix: Array, name: str) -> Array:
     return factor
 
 
-def checked_rng(rng: Any) -> np.random.Generator:
-    """A numpy Generator: the one given, or that of a seed."""
-    if isinstance(rng, np.random.Generator):
+def checked_rng(rng: Any) -> Spawning:
+    """A numpy Generator that draws from the one given, or from that of a seed.
+
+    Its children follow from its state, see :class:`bqlib.streams.Spawning`.
+    """
+    if isinstance(rng, Spawning):
         return rng
+    if isinstance(rng, np.random.Generator):
+        return Spawning(rng.bit_generator)
     if rng is None:
         raise TypeError(
             "rng is required so that the result can be reproduced: pass a seed such as rng=0, or a "
@@ -173,4 +179,4 @@ def checked_rng(rng: Any) -> np.random.Generator:
             f"rng is {rng!r}; it must be a seed, that is, a whole number of at least 0, or a numpy "
             "Generator"
         ) from None
-    return np.random.default_rng(seed)
+    return Spawning(np.random.PCG64(seed), fresh=True)

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from scipy.linalg import lapack, solve_triangular
 from scipy.special import ndtri, stdtrit
 
-from bqlib.arrays import Array
-from bqlib.checks import checked_number, checked_values, checked_values_of_f
+from bqlib.arrays import Array, Seed
+from bqlib.checks import checked_number, checked_rng, checked_values, checked_values_of_f
 from bqlib.discrepancy import mmd2_and_rounding
 from bqlib.embeddings.embedding import Embedding, points_of
 from bqlib.kernels import Kernel
@@ -166,9 +166,7 @@ def fitted_output_scale(
     return float(np.sqrt(white @ white / freedom)), float(freedom)
 
 
-def joint_draws(
-    embedding: Embedding, points: Array, size: int, rng: np.random.Generator
-) -> tuple[Array, Array]:
+def joint_draws(embedding: Embedding, points: Array, size: int, rng: Seed) -> tuple[Array, Array]:
     """Functions from the model with output scale one: their values at points and their integrals.
 
     Parameters
@@ -177,7 +175,7 @@ def joint_draws(
     points : ndarray, shape (n, d)
     size : int
         Number of functions.
-    rng : numpy.random.Generator
+    rng : numpy.random.Generator or int
 
     Returns
     -------
@@ -193,7 +191,7 @@ def joint_draws(
     floor = PIVOT_TOLERANCE * np.diag(gram).max(initial=0.0)
     factor, order, rank, _ = lapack.dpstrf(gram, lower=1, tol=floor)
     factor, order = np.tril(factor)[:, :rank], order - 1
-    white = rng.standard_normal((size, len(points) + 1))
+    white = checked_rng(rng).standard_normal((size, len(points) + 1))
     values = np.empty((size, len(points)))
     values[:, order] = white[:, :rank] @ factor.T
     projection = solve_triangular(factor[:rank], mean[order[:rank]], lower=True)

@@ -169,8 +169,12 @@ def test_what_is_no_seed(rng, error, said):
 
 def test_seeds_and_generators():
     generator = np.random.default_rng(2)
-    assert checked_rng(generator) is generator
-    assert checked_rng(np.uint8(2)).random() == checked_rng(2).random() == generator.random()
+    first, second = np.random.default_rng(2).random(2)
+    assert checked_rng(np.uint8(2)).random() == checked_rng(2).random() == first
+    # What is drawn is drawn from the one given.
+    assert (checked_rng(generator).random(), generator.random()) == (first, second)
+    once = checked_rng(generator)
+    assert checked_rng(once) is once
 
 
 @pytest.mark.parametrize("values", [[0.0, 1e300], [-1e120, 1.0], [1e-300, 1e-200]])

@@ -14,6 +14,7 @@ from bqlib.checks import LONGEST, checked_count, checked_points, checked_rng
 from bqlib.embeddings import Embedding, embed
 from bqlib.kernels import Kernel
 from bqlib.posterior import Integral, integral
+from bqlib.streams import Spawning
 from bqlib.targets import Product, Target, Uniform
 from bqlib.weights import Rule, final, first_occurrence
 
@@ -179,7 +180,8 @@ class Request:
         The candidates of every step, or None if each step draws its own.
     candidates : Candidates
         How a step draws its own candidates; not used if there is a pool.
-    rng : numpy.random.Generator
+    rng : bqlib.streams.Spawning
+        A numpy Generator.
     """
 
     embedding: Embedding
@@ -187,7 +189,7 @@ class Request:
     initial: Array
     pool: Array | None
     candidates: Candidates
-    rng: np.random.Generator
+    rng: Spawning
 
     def fresh_pool(self) -> Array:
         """Candidates for one step, shape (M, d)."""
