@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bqlib.answers import checked_sample
 from bqlib.arrays import Array, Seed
 from bqlib.checks import checked_array, checked_count, checked_number, checked_rng
 from bqlib.targets import Target
@@ -94,4 +95,4 @@ class Candidates:
                     '"target" or "box"'
                 )
             target = inflated(self.inflation)
-        return target.sample(self.size, rng)
+        return checked_sample(target, self.size, rng)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bqlib.answers import checked_answer, checked_gram, checked_sample
 from bqlib.arrays import Array, Seed, total
 from bqlib.checks import checked_rng
 from bqlib.embeddings import Embedding, embed
@@ -40,8 +41,16 @@ class Integrands:
     norms: Array | None = None
 
     def errors(self, points: Array, matrix: Array) -> Array:
-        """Absolute errors |w'f - integral|, shape (m, F), of the m rows w of a matrix (m, n)."""
-        return np.abs(matrix @ self.evaluate(points) - self.integrals)
+        """Absolute errors |w'f - integral|, shape (m, F), of the m rows w of a matrix (m, n).
+
+        A ValueError names the point if a function is NaN or infinite there.
+        """
+        shape = (len(points), len(self.integrals))
+        if not len(points):
+            values = np.zeros(shape)
+        else:
+            values = checked_answer(self.evaluate(points), shape, points, "evaluate of Integrands")
+        return np.abs(matrix @ values - self.integrals)
 
 
 def of_model(contents: dict[str, dict[str, Any]], *, within: bool) -> list[str]:
@@ -117,7 +126,7 @@ def rkhs_ball(
     alpha_rng, centre_rng = checked_rng(rng).spawn(2)
     alpha = alpha_rng.standard_normal((functions, terms))
     centres = _centres(target, centre_rng, functions * terms, centre_variance)
-    grams = [kernel(own, own) for own in np.split(centres, functions)]
+    grams = [checked_gram(kernel, own, own) for own in np.split(centres, functions)]
     alpha /= np.sqrt(np.einsum("fi,fij,fj->f", alpha, grams, alpha))[:, None]
 
     def evaluate(x: ArrayLike) -> Array:
@@ -293,7 +302,7 @@ def genz_gaussian_peak(
     """
     target, rng = embedding.target, checked_rng(rng)
     _, rates = _genz(target, rng, difficulty, functions)
-    peaks = target.sample(functions, rng)
+    peaks = checked_sample(target, functions, rng)
 
     def evaluate(x: ArrayLike) -> Array:
         x = np.asarray(x, dtype=float)
@@ -324,7 +333,7 @@ def _genz(
 
 def _centres(target: Target, rng: np.random.Generator, size: int, variance: float | None) -> Array:
     if variance is None:
-        return target.sample(size, rng)
+        return checked_sample(target, size, rng)
     if not 0 < variance < np.inf:
         raise ValueError(f"centre_variance is {variance:g}; it must be finite and positive")
     return np.sqrt(variance) * rng.standard_normal((size, target.dim))

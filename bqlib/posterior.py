@@ -10,8 +10,15 @@ from numpy.typing import ArrayLike
 from scipy.linalg import lapack, solve_triangular
 from scipy.special import ndtri, stdtrit
 
+from bqlib.answers import checked_gram
 from bqlib.arrays import Array, Seed
-from bqlib.checks import checked_number, checked_rng, checked_values, checked_values_of_f
+from bqlib.checks import (
+    checked_count,
+    checked_number,
+    checked_rng,
+    checked_values,
+    checked_values_of_f,
+)
 from bqlib.discrepancy import mmd2_and_rounding
 from bqlib.embeddings.embedding import Embedding, points_of
 from bqlib.kernels import Kernel
@@ -186,7 +193,10 @@ def joint_draws(embedding: Embedding, points: Array, size: int, rng: Seed) -> tu
     -----
     O(n^3 + n^2 size) time.
     """
-    gram, mean = embedding.kernel(points, points), embedding.kernel_mean(points)
+    points = points_of(embedding, points)
+    size = checked_count(size, "size")
+    gram = checked_gram(embedding.kernel, points, points)
+    mean = embedding.kernel_mean(points)
     # The points with the largest pivots come first; float64 cannot tell the others from their span.
     floor = PIVOT_TOLERANCE * np.diag(gram).max(initial=0.0)
     factor, order, rank, _ = lapack.dpstrf(gram, lower=1, tol=floor)

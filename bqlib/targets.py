@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bqlib.answers import checked_hessian, checked_log_density, checked_sample, checked_score
 from bqlib.arrays import Array, ArrayFunction, Seed, solve_lower, total
 from bqlib.checks import (
     LONGEST,
@@ -305,7 +306,8 @@ class Product:
         """Draw n independent points, shape (n, d), from a Generator or a seed."""
         n, rng = checked_count(n, "n"), checked_rng(rng)
         rngs = rng.spawn(len(self.blocks))
-        draws = [block.sample(n, child) for block, child in zip(self.blocks, rngs, strict=True)]
+        pairs = zip(self.blocks, rngs, strict=True)
+        draws = [checked_sample(block, n, child) for block, child in pairs]
         return np.concatenate(draws, axis=1)
 
     def density(self, x: ArrayLike) -> Array:
@@ -314,7 +316,7 @@ class Product:
 
     def log_density(self, x: ArrayLike) -> Array:
         """Log density at x (n, d), shape (n,)."""
-        return total(block.log_density(part) for block, part in self._split(x))
+        return total(checked_log_density(block, part) for block, part in self._split(x))
 
     @property
     def score(self) -> ArrayFunction | None:
@@ -335,7 +337,7 @@ class Product:
         return all(getattr(block, name, None) is not None for block in self.blocks)
 
     def _score(self, x: ArrayLike) -> Array:
-        return np.concatenate([block.score(part) for block, part in self._split(x)], axis=1)
+        return np.concatenate([checked_score(*part) for part in self._split(x)], axis=1)
 
     def _hessian(self, x: ArrayLike) -> Array:
         parts = self._split(x)
@@ -343,7 +345,7 @@ class Product:
         start = 0
         for block, part in parts:
             own = slice(start, start + block.dim)
-            hessian[:, own, own] = block.hessian(part)
+            hessian[:, own, own] = checked_hessian(block, part)
             start += block.dim
         return hessian
 

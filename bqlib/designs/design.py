@@ -48,6 +48,7 @@ class Design:
     stop: str = ""
 
     def __post_init__(self) -> None:
+        checked_points(self.points, self.embedding.target.dim, "points of the design")
         if not len(self.points):
             raise ValueError(
                 f"no point could be picked ({self.stop}): at every candidate, the kernel mean or "
