@@ -52,16 +52,52 @@ def checked_height(value: Any, name: str) -> float:
 
 
 def checked_array(values: ArrayLike, name: str) -> Array:
-    """Real numbers as a float array; a float array is returned as it is."""
+    """Real numbers as a float array; a float array is returned as it is.
+
+    Tables and labelled arrays of other libraries are taken if numpy can make arrays of them.
+    """
+    if values is None:
+        raise TypeError(f"{name} must be an array of numbers, not None")
     if np.ma.is_masked(values):
         raise ValueError(f"{name} must not have masked entries: remove or fill them")
     try:
         array = np.asarray(values)
-    except ValueError:
-        raise ValueError(f"{name} must be an array of numbers with rows of equal length") from None
+    except (ValueError, TypeError, RuntimeError) as error:
+        if isinstance(values, list | tuple):
+            raise ValueError(
+                f"{name} must be an array of numbers with rows of equal length"
+            ) from None
+        raise TypeError(
+            f"{name} must be an array of numbers; numpy cannot make one of this "
+            f"{type(values).__name__}: {error}"
+        ) from None
+    if array.dtype.kind == "O":
+        return _numbers_of_objects(array, name)
     if array.dtype.kind not in "buif":
         raise TypeError(f"{name} must hold real numbers, not {array.dtype}")
     return array.astype(float, copy=False)
+
+
+def _numbers_of_objects(array: Any, name: str) -> Array:
+    """Objects as floats, such as those of tables whose columns may have missing values."""
+    for place, item in np.ndenumerate(array):
+        if isinstance(item, Real):
+            continue
+        where = f", in row {place[0]}" if place else ""
+        # pandas.NA and NaT, which are no numbers; this library does not import pandas.
+        if item is None or type(item).__name__ in ("NAType", "NaTType"):
+            raise ValueError(f"{name} must not have missing values{where}: remove or fill them")
+        raise TypeError(f"{name} must hold real numbers, not {type(item).__name__}{where}")
+    try:
+        return array.astype(float)
+    except OverflowError:
+        raise ValueError(f"{name} hold a number that is too large for float64") from None
+
+
+def checked_column(values: ArrayLike, name: str) -> Array:
+    """As :func:`checked_array`, where a table of one column (n, 1) is its column (n,)."""
+    array = checked_array(values, name)
+    return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
 
 
 def checked_points(points: ArrayLike, dim: int | None = None, name: str = "points") -> Array:
@@ -102,7 +138,7 @@ def checked_values(values: ArrayLike, n: int, name: str) -> Array:
 
 def checked_values_of_f(values: ArrayLike, n: int) -> Array:
     """Values of f whose squares float64 can hold, one for each of `n` points, as an array (n,)."""
-    values = checked_values(values, n, "values of f")
+    values = checked_values(checked_column(values, "values of f"), n, "values of f")
     largest = np.abs(values).max(initial=0.0)
     if largest and not SHORTEST**2 <= largest <= LONGEST**2:
         raise ValueError(

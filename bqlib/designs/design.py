@@ -10,7 +10,14 @@ from numpy.typing import ArrayLike
 
 from bqlib.arrays import Array, Seed
 from bqlib.candidates import Candidates
-from bqlib.checks import LONGEST, checked_count, checked_points, checked_rng
+from bqlib.checks import (
+    LONGEST,
+    checked_array,
+    checked_column,
+    checked_count,
+    checked_points,
+    checked_rng,
+)
 from bqlib.embeddings import Embedding, embed
 from bqlib.kernels import Kernel
 from bqlib.posterior import Integral, integral
@@ -88,8 +95,9 @@ class Design:
         ----------
         f : callable, optional
             Called once for each distinct point, with an array of shape (d,), and returns a number.
-        values : array_like, shape (n,), optional
-            f at `points`, if you computed it elsewhere. Give this or `f`, not both.
+        values : array_like, shape (n,) or (n, 1), optional
+            f at `points`, if you computed it elsewhere: also a column of a table, or a table of one
+            column. Give this or `f`, not both.
         vectorized : bool
             True: `f` is called once, with all distinct points (m, d), and returns shape (m,).
         rule : callable, optional
@@ -108,9 +116,9 @@ class Design:
         Raises
         ------
         ValueError
-            If `values` does not have one finite number for each point.
+            If `values` or `f` does not give one finite number for each point.
         TypeError
-            If `f` is not a function.
+            If `f` is not a function, or values are not real numbers.
 
         Examples
         --------
@@ -133,9 +141,10 @@ class Design:
         elif f is not None or values is None:
             given = "both f and values" if f is not None else "neither f nor values"
             raise ValueError(f"you gave {given}; give exactly one of them")
-        if self.stop and np.shape(values) != (len(self.points),):
+        values = checked_column(values, "values of f")
+        if self.stop and values.shape != (len(self.points),):
             raise ValueError(
-                f"values have shape {np.shape(values)}, but the design has {len(self.points)} "
+                f"values have shape {values.shape}, but the design has {len(self.points)} "
                 f"points ({self.stop}); give one value for each"
             )
         weights = self.weights
@@ -147,7 +156,7 @@ class Design:
         distinct, index = np.unique(first_occurrence(self.points), return_inverse=True)
         points = self.points[distinct]
         if vectorized:
-            values: Array = np.asarray(f(points), dtype=float)
+            values = _numbers_from(f(points))
             if values.shape != (len(points),):
                 raise ValueError(
                     f"f returned shape {values.shape} for points of shape {points.shape}; it must "
@@ -156,7 +165,7 @@ class Design:
             return values[index]
         found = []
         for x in points:
-            value = np.asarray(f(x), dtype=float)
+            value = _numbers_from(f(x))
             if value.shape != ():
                 raise ValueError(
                     f"f returned shape {value.shape} for one point of shape {x.shape}; it must "
@@ -164,6 +173,12 @@ class Design:
                 )
             found.append(value)
         return np.array(found)[index]
+
+
+def _numbers_from(answer: Any) -> Array:
+    if answer is None:
+        raise TypeError("f returned None; it must return numbers: check its return statement")
+    return checked_array(answer, "values of f")
 
 
 @dataclass(frozen=True, eq=False)
