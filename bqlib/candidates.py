@@ -56,6 +56,8 @@ class Candidates:
             raise ValueError('box must be given if source is "box", and only then')
         if self.box is not None:
             box = checked_array(self.box, "box")
+            rows = np.asarray(self.box, dtype=object).tolist()  # a copy, of the caller's numbers
+            object.__setattr__(self, "box", tuple(map(tuple, rows)) if box.ndim == 2 else rows)
             if box.ndim != 2 or box.shape[1] != 2 or not np.isfinite(box).all():
                 raise ValueError(
                     "box must hold a finite lower and upper end for each coordinate, such as "

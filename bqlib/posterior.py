@@ -13,11 +13,13 @@ from scipy.special import ndtri, stdtrit
 from bqlib.answers import checked_gram
 from bqlib.arrays import Array, Seed
 from bqlib.checks import (
+    checked_array,
     checked_count,
     checked_number,
     checked_rng,
     checked_values,
     checked_values_of_f,
+    sums_to_one,
 )
 from bqlib.discrepancy import mmd2_and_rounding
 from bqlib.embeddings.embedding import Embedding, points_of
@@ -111,6 +113,7 @@ def integral(
     the kernel. For a rougher f it is too small, and the values at the points may not show this.
     """
     points = points_of(embedding, points)
+    constant = sums_to_one(checked_array(weights, "weights", keep_precision=True))
     weights = checked_values(weights, len(points), "weights")
     values = checked_values_of_f(values, len(points))
     if embedding.prior_variance == 0 and not weights.any():
@@ -128,7 +131,6 @@ def integral(
         )
     freedom = np.inf
     if output_scale is None:
-        constant = abs(weights.sum() - 1) < 1e-9
         output_scale, freedom = fitted_output_scale(embedding.kernel, points, values, constant)
     elif not 0 < (output_scale := checked_number(output_scale, "output_scale")) < np.inf:
         raise ValueError(f"output_scale is {output_scale}; it must be finite and positive")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bqlib.arrays import Array, Seed
+from bqlib.arrays import Array, Seed, read_only, with_read_only_arrays
 from bqlib.candidates import Candidates
 from bqlib.checks import (
     LONGEST,
@@ -55,13 +55,16 @@ class Design:
     stop: str = ""
 
     def __post_init__(self) -> None:
-        checked_points(self.points, self.embedding.target.dim, "points of the design")
+        points = checked_points(self.points, self.embedding.target.dim, "points of the design")
+        object.__setattr__(self, "points", read_only(points.copy(order="K")))
         if not len(self.points):
             raise ValueError(
                 f"no point could be picked ({self.stop}): at every candidate, the kernel mean or "
                 "the kernel itself is zero. Use candidates nearer to the target; for a Stein "
                 "kernel, set constant above zero"
             )
+
+    __setstate__ = with_read_only_arrays
 
     def __repr__(self) -> str:
         n, dim = self.points.shape
@@ -77,8 +80,7 @@ class Design:
         A redundant point has weight zero: see :func:`bqlib.weights.final`.
         """
         weights = final(self.rule, self.embedding, self.points)
-        weights.flags.writeable = False  # they are kept
-        return weights
+        return read_only(weights)  # they are kept
 
     def integrate(
         self,

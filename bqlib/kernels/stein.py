@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bqlib.answers import checked_hessian, checked_score
-from bqlib.arrays import Array
+from bqlib.arrays import Array, with_read_only_arrays
 from bqlib.checks import checked_height, checked_lengthscale, checked_number
 from bqlib.kernels.kernel import Kernel, dim_of, scaled_squares
 from bqlib.targets import Target
@@ -89,6 +89,8 @@ class Stein(Kernel):
         if self.constant != 0:
             checked_height(self.constant, "constant")
         object.__setattr__(self, "_known", [])
+
+    __setstate__ = with_read_only_arrays
 
     @property
     def dim(self) -> int:
