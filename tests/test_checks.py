@@ -376,3 +376,105 @@ def test_what_f_may_return():
         together = design.integrate(lambda x: (x[:, 0] > 0).astype(object), vectorized=True)
         given = design.integrate(values=design.points[:, 0] > 0)
         assert vars(each) == vars(together) == vars(given)
+
+
+# --- Rounding of what a caller has ----------------------------------------------------------------
+
+
+def inverse(seed, condition=1e8):
+    """A covariance as the inverse of a precision matrix, with the rounding of that."""
+    rng = np.random.default_rng(seed)
+    turn = np.linalg.qr(rng.normal(size=(4, 4))).Q
+    return np.linalg.inv((turn * np.geomspace(1, condition, 4)) @ turn.T)
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        np.float32([0.1, 0.2, 0.7]),
+        np.float32([0.1, 0.2, 0.7]).tolist(),
+        np.float32([0.1, 0.2, 0.7]).astype(float),
+        [np.float32(0.1), np.float32(0.2), np.float32(0.7)],
+        np.float16([0.1, 0.2, 0.7]),
+        [0.1, 0.2, 0.7 - 1e-7],
+        np.full(100_000, 1 / 100_000, dtype=np.float32),
+    ],
+)
+def test_weights_that_sum_to_one_up_to_rounding_are_made_to(weights):
+    size = len(weights)
+    data = Empirical(np.arange(size)[:, None], weights)
+    assert abs(np.asarray(weights, dtype=float).sum() - 1) > 1e-9
+    assert data.weights.sum() == pytest.approx(1, abs=1e-14)
+    np.testing.assert_allclose(data.weights, np.asarray(weights, dtype=float), rtol=1e-3)
+    if size < 9:
+        mixture = GaussianMixture(weights, np.zeros((size, 1)), np.ones((size, 1, 1)))
+        np.testing.assert_array_equal(mixture.weights, data.weights)
+        assert mixture.density([[0.0]])[0] == pytest.approx(1 / np.sqrt(2 * np.pi), rel=1e-14)
+
+
+def test_weights_that_sum_to_one_in_float64_stay_as_they_are():
+    weights = np.array([0.1, 0.2, 0.7]) * (1 + 1e-12)
+    np.testing.assert_array_equal(Empirical(HERE, weights).weights, weights)
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        [0.1, 0.2, 0.69],
+        np.float32([0.1, 0.2, 0.69]),
+        np.float16([0.1, 0.2, 0.69]),
+        [0.1, 0.2, 0.7 - 1e-5],
+        np.float32([0.1, 0.2, 0.7 - 1e-5]),
+    ],
+)
+def test_weights_with_another_sum_are_refused(weights):
+    with pytest.raises(ValueError, match=r"weights sum to 0\.\d+; they must sum to 1"):
+        Empirical(HERE, weights)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_covariance_that_is_symmetric_up_to_rounding_is_made_so(seed):
+    matrix = inverse(seed)
+    assert not np.allclose(matrix, matrix.T, rtol=1e-12, atol=0)
+    mixture = GaussianMixture([1.0], np.zeros((1, 4)), matrix[None])
+    kernel = ExponentiatedQuadratic(covariance=matrix)
+    for made in (mixture.covariances[0], kernel.covariance):
+        np.testing.assert_array_equal(made, (matrix + matrix.T) / 2)
+    x = np.random.default_rng(9).normal(size=(5, 4))
+    np.testing.assert_array_equal(kernel(x, x), kernel(x, x).T)
+    short = inverse(seed, 1e3).astype(np.float32)
+    short[0, 1] *= 1 + 1e-6
+    for form in (short, short.tolist()):
+        made = ExponentiatedQuadratic(covariance=form).covariance
+        np.testing.assert_array_equal(made, made.T)
+
+
+def test_a_symmetric_covariance_stays_as_it_is():
+    matrix = np.array([[1.0, 0.3 * (1 + 1e-15)], [0.3, 1.0]])
+    np.testing.assert_array_equal(ExponentiatedQuadratic(covariance=matrix).covariance, matrix)
+
+
+@pytest.mark.parametrize("difference", [0.2, 1e-3, 1e-6])
+def test_an_asymmetric_covariance_is_refused(difference):
+    matrix = [[1.0, 0.3 + difference], [0.3, 1.0]]
+    with pytest.raises(ValueError, match="covariance is not symmetric; it must equal its transp"):
+        ExponentiatedQuadratic(covariance=matrix)
+    with pytest.raises(ValueError, match="covariance of component 0 is not symmetric"):
+        GaussianMixture([1.0], [[0.0, 0.0]], [matrix])
+
+
+def test_boxes_may_be_float32():
+    box = Uniform(np.float32([0, 0]), np.float32([1, 0.1]))
+    assert box.upper[1] == np.float32(0.1) and box.upper.dtype == float
+    ends = np.float32([[0, 1], [0, 0.1]])
+    inside = Candidates(50, source="box", box=ends).draw(box, 0)
+    assert np.isfinite(box.log_density(inside)).all()
+    assert embed(bqlib.Brownian(), Uniform(np.float32([0]), np.float32([1]))).prior_variance > 0
+
+
+def test_float32_weights_with_sum_one_leave_the_mean_of_f_unknown():
+    weights = np.float32([1 / 3, 1 / 3, 1 / 3])
+    values = [10.0, 11.0, 12.0]
+    for given in (weights, weights.tolist(), np.full(3, 1 / 3)):
+        assert integral(EMBEDDING, HERE, given, values).freedom == 2
+    assert integral(EMBEDDING, HERE, 0.99 * weights, values).freedom == 3
