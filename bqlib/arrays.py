@@ -14,6 +14,20 @@ ArrayFunction = Callable[[Array], Array]
 Seed = np.random.Generator | int
 
 
+def read_only(array: Array) -> Array:
+    """The array itself, which can no longer be written: numpy raises a ValueError."""
+    array.flags.writeable = False
+    return array
+
+
+def with_read_only_arrays(self: Any, state: dict[str, Any]) -> None:
+    """``__setstate__`` of classes whose arrays are read-only, as pickle and copy forget that."""
+    for value in state.values():
+        if isinstance(value, np.ndarray):
+            read_only(value)
+    vars(self).update(state)
+
+
 def total(terms: Iterable[Array]) -> Array:
     """Sum of arrays, in their order."""
     return sum(terms, start=np.zeros(()))

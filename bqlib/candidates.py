@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bqlib.answers import checked_sample
 from bqlib.arrays import Array, Seed
 from bqlib.checks import checked_array, checked_count, checked_number, checked_rng
 from bqlib.targets import Target
@@ -55,6 +56,8 @@ class Candidates:
             raise ValueError('box must be given if source is "box", and only then')
         if self.box is not None:
             box = checked_array(self.box, "box")
+            rows = np.asarray(self.box, dtype=object).tolist()  # a copy, of the caller's numbers
+            object.__setattr__(self, "box", tuple(map(tuple, rows)) if box.ndim == 2 else rows)
             if box.ndim != 2 or box.shape[1] != 2 or not np.isfinite(box).all():
                 raise ValueError(
                     "box must hold a finite lower and upper end for each coordinate, such as "
@@ -94,4 +97,4 @@ class Candidates:
                     '"target" or "box"'
                 )
             target = inflated(self.inflation)
-        return target.sample(self.size, rng)
+        return checked_sample(target, self.size, rng)

@@ -5,6 +5,7 @@ lengths above 1e-50. Then no square and no quotient of two leaves the range of f
 of kernels and the values of f must lie between the squares of these bounds.
 """
 
+from collections.abc import Callable
 from numbers import Real
 from operator import index
 from typing import Any
@@ -12,12 +13,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bqlib.arrays import Array
+from bqlib.arrays import Array, read_only
+from bqlib.streams import Spawning
 
 LONGEST = 1e50
 SHORTEST = 1e-50
 _HEIGHTS = f"{SHORTEST**2:g} and {LONGEST**2:g}"
+MOST_ROUNDING = 5e-3  # of a sum: beyond, it is no rounding in any type
 CHANGE_UNITS = "change the unit of length"
+
+
+def noted(problems: list[str], check: Callable[[Any], Any], value: Any) -> Any:
+    """What a check returns; or None, and its problem joins the others."""
+    try:
+        return check(value)
+    except ValueError as error:
+        problems.append(str(error))
+        return None
 
 
 def checked_number(value: Any, name: str) -> float:
@@ -50,17 +62,54 @@ def checked_height(value: Any, name: str) -> float:
     return value
 
 
-def checked_array(values: ArrayLike, name: str) -> Array:
-    """Real numbers as a float array; a float array is returned as it is."""
+def checked_array(values: ArrayLike, name: str, keep_precision: bool = False) -> Array:
+    """Real numbers as a float array; a float array is returned as it is.
+
+    Tables and labelled arrays of other libraries are taken if numpy can make arrays of them. With
+    `keep_precision`, numbers of a shorter type stay of this type: see :func:`precision_of`.
+    """
+    if values is None:
+        raise TypeError(f"{name} must be an array of numbers, not None")
     if np.ma.is_masked(values):
         raise ValueError(f"{name} must not have masked entries: remove or fill them")
     try:
         array = np.asarray(values)
-    except ValueError:
-        raise ValueError(f"{name} must be an array of numbers with rows of equal length") from None
+    except (ValueError, TypeError, RuntimeError) as error:
+        if isinstance(values, list | tuple):
+            raise ValueError(
+                f"{name} must be an array of numbers with rows of equal length"
+            ) from None
+        raise TypeError(
+            f"{name} must be an array of numbers; numpy cannot make one of this "
+            f"{type(values).__name__}: {error}"
+        ) from None
+    if array.dtype.kind == "O":
+        return _numbers_of_objects(array, name)
     if array.dtype.kind not in "buif":
         raise TypeError(f"{name} must hold real numbers, not {array.dtype}")
-    return array.astype(float, copy=False)
+    return array if keep_precision else array.astype(float, copy=False)
+
+
+def _numbers_of_objects(array: Any, name: str) -> Array:
+    """Objects as floats, such as those of tables whose columns may have missing values."""
+    for place, item in np.ndenumerate(array):
+        if isinstance(item, Real):
+            continue
+        where = f", in row {place[0]}" if place else ""
+        # pandas.NA and NaT, which are no numbers; this library does not import pandas.
+        if item is None or type(item).__name__ in ("NAType", "NaTType"):
+            raise ValueError(f"{name} must not have missing values{where}: remove or fill them")
+        raise TypeError(f"{name} must hold real numbers, not {type(item).__name__}{where}")
+    try:
+        return array.astype(float)
+    except OverflowError:
+        raise ValueError(f"{name} hold a number that is too large for float64") from None
+
+
+def checked_column(values: ArrayLike, name: str) -> Array:
+    """As :func:`checked_array`, where a table of one column (n, 1) is its column (n,)."""
+    array = checked_array(values, name)
+    return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
 
 
 def checked_points(points: ArrayLike, dim: int | None = None, name: str = "points") -> Array:
@@ -101,7 +150,7 @@ def checked_values(values: ArrayLike, n: int, name: str) -> Array:
 
 def checked_values_of_f(values: ArrayLike, n: int) -> Array:
     """Values of f whose squares float64 can hold, one for each of `n` points, as an array (n,)."""
-    values = checked_values(values, n, "values of f")
+    values = checked_values(checked_column(values, "values of f"), n, "values of f")
     largest = np.abs(values).max(initial=0.0)
     if largest and not SHORTEST**2 <= largest <= LONGEST**2:
         raise ValueError(
@@ -113,7 +162,7 @@ def checked_values_of_f(values: ArrayLike, n: int) -> Array:
 
 def checked_lengthscale(value: ArrayLike) -> float | Array:
     """A float, or an array with one length-scale for each coordinate."""
-    lengthscale = checked_array(value, "lengthscale").copy()
+    lengthscale = read_only(checked_array(value, "lengthscale").copy())
     if lengthscale.ndim > 1 or lengthscale.size == 0:
         raise ValueError(
             f"lengthscale has shape {lengthscale.shape}; give one number, or one number for each "
@@ -126,6 +175,58 @@ def checked_lengthscale(value: ArrayLike) -> float | Array:
             f"lengthscale is {lengthscale}; it must lie between 1e-50 and 1e50: {CHANGE_UNITS}"
         )
     return float(lengthscale) if lengthscale.ndim == 0 else lengthscale
+
+
+def precision_of(values: ArrayLike) -> float:
+    """Relative rounding of the numbers that a caller has: of float64, or of a shorter type.
+
+    Lists of float32 numbers, such as those of a JSON file, have the precision of float32.
+    """
+    array = np.asarray(values)
+    if array.dtype.kind == "f" and array.dtype.itemsize < 8:
+        return float(np.finfo(array.dtype).eps)
+    with np.errstate(over="ignore"):  # what overflows is not equal
+        short = array.dtype.kind in "fiu" and bool((array.astype(np.float32) == array).all())
+    return float(np.finfo(np.float32 if short else np.float64).eps)
+
+
+def sums_to_one(weights: ArrayLike) -> bool:
+    """Whether the sum is one, up to the rounding of the numbers that a caller has."""
+    array = np.asarray(weights)
+    # The first is a bound for sums in float64, however they were made.
+    rounding = max(1e-9, precision_of(array) * (4 + np.sqrt(array.size)))
+    return bool(abs(array.astype(float).sum() - 1) <= min(rounding, MOST_ROUNDING))
+
+
+def checked_probabilities(weights: ArrayLike) -> Array:
+    """Weights (M,) that are not negative and sum to one, as a float array of its own.
+
+    A sum that is one up to the rounding of float32 is taken, and made one.
+    """
+    array = checked_array(weights, "weights").copy()
+    if not np.isfinite(array).all() or (array < 0).any():
+        raise ValueError("weights must be finite and not negative")
+    missing = abs(array.sum() - 1)
+    if missing > 1e-6 and not sums_to_one(weights):
+        raise ValueError(f"weights sum to {array.sum():.12g}; they must sum to 1")
+    return array / array.sum() if missing > 1e-9 else array
+
+
+def checked_covariance(values: ArrayLike, name: str) -> tuple[Array, Array]:
+    """A covariance as a float array of its own, and its Cholesky factor.
+
+    A matrix that is symmetric up to the rounding of a computation in its own precision is taken,
+    and made symmetric.
+    """
+    matrix = checked_array(values, name).copy()
+    if matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1] and np.isfinite(matrix).all():
+        # A condition of up to one over the root of eps leaves half of the digits.
+        roots = np.sqrt(np.abs(np.diag(matrix)))
+        allowed = np.sqrt(precision_of(values)) * roots[:, None] * roots
+        rounding = np.abs(matrix - matrix.T) <= allowed
+        if rounding.all() and not np.allclose(matrix, matrix.T, rtol=1e-12, atol=0):
+            matrix = (matrix + matrix.T) / 2
+    return matrix, checked_cholesky(matrix, name)
 
 
 def checked_cholesky(matrix: Array, name: str) -> Array:
@@ -152,10 +253,15 @@ def checked_cholesky(matrix: Array, name: str) -> Array:
     return factor
 
 
-def checked_rng(rng: Any) -> np.random.Generator:
-    """A numpy Generator: the one given, or that of a seed."""
-    if isinstance(rng, np.random.Generator):
+def checked_rng(rng: Any) -> Spawning:
+    """A numpy Generator that draws from the one given, or from that of a seed.
+
+    Its children follow from its state, see :class:`bqlib.streams.Spawning`.
+    """
+    if isinstance(rng, Spawning):
         return rng
+    if isinstance(rng, np.random.Generator):
+        return Spawning(rng.bit_generator)
     if rng is None:
         raise TypeError(
             "rng is required so that the result can be reproduced: pass a seed such as rng=0, or a "
@@ -173,4 +279,4 @@ def checked_rng(rng: Any) -> np.random.Generator:
             f"rng is {rng!r}; it must be a seed, that is, a whole number of at least 0, or a numpy "
             "Generator"
         ) from None
-    return np.random.default_rng(seed)
+    return Spawning(np.random.PCG64(seed), fresh=True)

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 
+from bqlib.answers import checked_gram
 from bqlib.arrays import Array
-from bqlib.checks import checked_array, checked_values
+from bqlib.checks import checked_array, checked_points, checked_values
 from bqlib.embeddings.embedding import Embedding, points_of
 from bqlib.kernels import ExponentiatedQuadratic
 from bqlib.targets import GaussianMixture
@@ -82,7 +83,7 @@ def mmd2_and_rounding(
     :func:`mmd`.
     """
     points, weights = _checked(embedding, points, weights)
-    gram = embedding.kernel(points, points)
+    gram = checked_gram(embedding.kernel, points, points)
     linear = weights @ embedding.kernel_mean(points)
     quadratic = weights @ gram @ weights
     magnitude = np.abs(weights) @ np.abs(gram) @ np.abs(weights)
@@ -115,7 +116,7 @@ def mmd2_of_prefixes(embedding: Embedding, points: ArrayLike, matrix: ArrayLike)
     O(n^3) time, O(n^2) memory.
     """
     points, matrix = _checked(embedding, points, matrix, rows=True)
-    gram = embedding.kernel(points, points)
+    gram = checked_gram(embedding.kernel, points, points)
     linear = matrix @ embedding.kernel_mean(points)
     quadratic = np.einsum("ij,ij->i", matrix @ gram, matrix)
     absolute = np.abs(matrix)
@@ -227,7 +228,13 @@ def witness(
             "the MMD is below the rounding error of float64, so its witness would be noise: use "
             "fewer points"
         )
-    return lambda x: (embedding.kernel_mean(x) - embedding.kernel(x, points) @ weights) / norm
+    dim = embedding.target.dim
+
+    def difference(x: ArrayLike) -> Array:
+        x = checked_points(x, dim)
+        return embedding.kernel_mean(x) - checked_gram(embedding.kernel, x, points) @ weights
+
+    return lambda x: difference(x) / norm
 
 
 def _with_rounding(prior_variance: float, linear: Any, quadratic: Any, magnitude: Any) -> Any:

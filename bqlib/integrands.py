@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bqlib.arrays import Array, total
+from bqlib.answers import checked_answer, checked_gram, checked_sample
+from bqlib.arrays import Array, Seed, total
+from bqlib.checks import checked_rng
 from bqlib.embeddings import Embedding, embed
 from bqlib.kernels import ExponentiatedQuadratic
 from bqlib.targets import Empirical, GaussianMixture, Target, Uniform
@@ -39,8 +41,16 @@ class Integrands:
     norms: Array | None = None
 
     def errors(self, points: Array, matrix: Array) -> Array:
-        """Absolute errors |w'f - integral|, shape (m, F), of the m rows w of a matrix (m, n)."""
-        return np.abs(matrix @ self.evaluate(points) - self.integrals)
+        """Absolute errors |w'f - integral|, shape (m, F), of the m rows w of a matrix (m, n).
+
+        A ValueError names the point if a function is NaN or infinite there.
+        """
+        shape = (len(points), len(self.integrals))
+        if not len(points):
+            values = np.zeros(shape)
+        else:
+            values = checked_answer(self.evaluate(points), shape, points, "evaluate of Integrands")
+        return np.abs(matrix @ values - self.integrals)
 
 
 def of_model(contents: dict[str, dict[str, Any]], *, within: bool) -> list[str]:
@@ -62,7 +72,7 @@ def of_model(contents: dict[str, dict[str, Any]], *, within: bool) -> list[str]:
 
 def rkhs_ball(
     embedding: Embedding,
-    rng: np.random.Generator,
+    rng: Seed,
     *,
     functions: int = 250,
     terms: int = 10,
@@ -76,7 +86,7 @@ def rkhs_ball(
     Parameters
     ----------
     embedding : Embedding
-    rng : numpy.random.Generator
+    rng : numpy.random.Generator or int
     functions : int
         Number of functions F.
     terms : int
@@ -113,10 +123,10 @@ def rkhs_ball(
     """
     kernel, target = embedding.kernel, embedding.target
     _check_counts(functions=functions, terms=terms)
-    alpha_rng, centre_rng = rng.spawn(2)
+    alpha_rng, centre_rng = checked_rng(rng).spawn(2)
     alpha = alpha_rng.standard_normal((functions, terms))
     centres = _centres(target, centre_rng, functions * terms, centre_variance)
-    grams = [kernel(own, own) for own in np.split(centres, functions)]
+    grams = [checked_gram(kernel, own, own) for own in np.split(centres, functions)]
     alpha /= np.sqrt(np.einsum("fi,fij,fj->f", alpha, grams, alpha))[:, None]
 
     def evaluate(x: ArrayLike) -> Array:
@@ -129,7 +139,7 @@ def rkhs_ball(
 
 def rough_bumps(
     embedding: Embedding,
-    rng: np.random.Generator,
+    rng: Seed,
     *,
     narrowest: float,
     widest: float,
@@ -148,7 +158,7 @@ def rough_bumps(
     ----------
     embedding : Embedding
         Its target must be a GaussianMixture or an Empirical.
-    rng : numpy.random.Generator
+    rng : numpy.random.Generator or int
     narrowest, widest : float
         Ends of the range of widths, in the units of x.
     functions : int
@@ -190,7 +200,7 @@ def rough_bumps(
             "rough_bumps has exact integrals under GaussianMixture and Empirical, not under "
             f"{type(target).__name__}"
         )
-    alpha_rng, centre_rng, width_rng, turn_rng = rng.spawn(4)
+    alpha_rng, centre_rng, width_rng, turn_rng = checked_rng(rng).spawn(4)
     dim, size = target.dim, functions * terms
     alpha = alpha_rng.standard_normal(size) / np.sqrt(terms)
     centres = _centres(target, centre_rng, size, centre_variance)
@@ -223,7 +233,7 @@ def rough_bumps(
 
 
 def genz_oscillatory(
-    embedding: Embedding, rng: np.random.Generator, *, difficulty: float, functions: int = 250
+    embedding: Embedding, rng: Seed, *, difficulty: float, functions: int = 250
 ) -> Integrands:
     """Waves cos(2 pi u + a'x), with u uniform on [0, 1] and frequencies a that sum to `difficulty`.
 
@@ -231,7 +241,7 @@ def genz_oscillatory(
     ----------
     embedding : Embedding
         Its target must be a GaussianMixture, a Uniform or an Empirical.
-    rng : numpy.random.Generator
+    rng : numpy.random.Generator or int
     difficulty : float
         Sum of the frequencies of each function. They are drawn uniformly from [0, 1] and then
         scaled.
@@ -258,7 +268,7 @@ def genz_oscillatory(
     The first family of Genz, "A package for testing multiple integration subroutines", 1987.
     """
     target = embedding.target
-    phases, frequencies = _genz(target, rng, difficulty, functions)
+    phases, frequencies = _genz(target, checked_rng(rng), difficulty, functions)
 
     def evaluate(x: ArrayLike) -> Array:
         return np.cos(phases + np.asarray(x, dtype=float) @ frequencies.T)
@@ -279,7 +289,7 @@ def genz_oscillatory(
 
 
 def genz_gaussian_peak(
-    embedding: Embedding, rng: np.random.Generator, *, difficulty: float, functions: int = 250
+    embedding: Embedding, rng: Seed, *, difficulty: float, functions: int = 250
 ) -> Integrands:
     """Peaks exp(-sum_k a_k^2 (x_k - u_k)^2), with u from the target and sum(a) = `difficulty`.
 
@@ -290,9 +300,9 @@ def genz_gaussian_peak(
     ----------
     The fourth family of Genz (1987), where u is uniform on the unit cube, as here for that target.
     """
-    target = embedding.target
+    target, rng = embedding.target, checked_rng(rng)
     _, rates = _genz(target, rng, difficulty, functions)
-    peaks = target.sample(functions, rng)
+    peaks = checked_sample(target, functions, rng)
 
     def evaluate(x: ArrayLike) -> Array:
         x = np.asarray(x, dtype=float)
@@ -323,7 +333,7 @@ def _genz(
 
 def _centres(target: Target, rng: np.random.Generator, size: int, variance: float | None) -> Array:
     if variance is None:
-        return target.sample(size, rng)
+        return checked_sample(target, size, rng)
     if not 0 < variance < np.inf:
         raise ValueError(f"centre_variance is {variance:g}; it must be finite and positive")
     return np.sqrt(variance) * rng.standard_normal((size, target.dim))

@@ -10,8 +10,17 @@ from numpy.typing import ArrayLike
 from scipy.linalg import lapack, solve_triangular
 from scipy.special import ndtri, stdtrit
 
-from bqlib.arrays import Array
-from bqlib.checks import checked_number, checked_values, checked_values_of_f
+from bqlib.answers import checked_gram
+from bqlib.arrays import Array, Seed
+from bqlib.checks import (
+    checked_array,
+    checked_count,
+    checked_number,
+    checked_rng,
+    checked_values,
+    checked_values_of_f,
+    sums_to_one,
+)
 from bqlib.discrepancy import mmd2_and_rounding
 from bqlib.embeddings.embedding import Embedding, points_of
 from bqlib.kernels import Kernel
@@ -104,6 +113,7 @@ def integral(
     the kernel. For a rougher f it is too small, and the values at the points may not show this.
     """
     points = points_of(embedding, points)
+    constant = sums_to_one(checked_array(weights, "weights", keep_precision=True))
     weights = checked_values(weights, len(points), "weights")
     values = checked_values_of_f(values, len(points))
     if embedding.prior_variance == 0 and not weights.any():
@@ -121,7 +131,6 @@ def integral(
         )
     freedom = np.inf
     if output_scale is None:
-        constant = abs(weights.sum() - 1) < 1e-9
         output_scale, freedom = fitted_output_scale(embedding.kernel, points, values, constant)
     elif not 0 < (output_scale := checked_number(output_scale, "output_scale")) < np.inf:
         raise ValueError(f"output_scale is {output_scale}; it must be finite and positive")
@@ -166,9 +175,7 @@ def fitted_output_scale(
     return float(np.sqrt(white @ white / freedom)), float(freedom)
 
 
-def joint_draws(
-    embedding: Embedding, points: Array, size: int, rng: np.random.Generator
-) -> tuple[Array, Array]:
+def joint_draws(embedding: Embedding, points: Array, size: int, rng: Seed) -> tuple[Array, Array]:
     """Functions from the model with output scale one: their values at points and their integrals.
 
     Parameters
@@ -177,7 +184,7 @@ def joint_draws(
     points : ndarray, shape (n, d)
     size : int
         Number of functions.
-    rng : numpy.random.Generator
+    rng : numpy.random.Generator or int
 
     Returns
     -------
@@ -188,12 +195,15 @@ def joint_draws(
     -----
     O(n^3 + n^2 size) time.
     """
-    gram, mean = embedding.kernel(points, points), embedding.kernel_mean(points)
+    points = points_of(embedding, points)
+    size = checked_count(size, "size")
+    gram = checked_gram(embedding.kernel, points, points)
+    mean = embedding.kernel_mean(points)
     # The points with the largest pivots come first; float64 cannot tell the others from their span.
     floor = PIVOT_TOLERANCE * np.diag(gram).max(initial=0.0)
     factor, order, rank, _ = lapack.dpstrf(gram, lower=1, tol=floor)
     factor, order = np.tril(factor)[:, :rank], order - 1
-    white = rng.standard_normal((size, len(points) + 1))
+    white = checked_rng(rng).standard_normal((size, len(points) + 1))
     values = np.empty((size, len(points)))
     values[:, order] = white[:, :rank] @ factor.T
     projection = solve_triangular(factor[:rank], mean[order[:rank]], lower=True)

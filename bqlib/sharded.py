@@ -15,6 +15,7 @@ import numpy as np
 from distributed import CancelledError, KilledWorker
 from threadpoolctl import ThreadpoolController
 
+from bqlib.answers import checked_diagonal, checked_gram
 from bqlib.designs.design import Design
 from bqlib.designs.interpolant import Interpolant
 from bqlib.designs.newton import best, stop_reason
@@ -251,13 +252,13 @@ class _HerdingShard(_Shard):
         return SimpleNamespace(
             pool=pool,
             mean=self.embedding.kernel_mean(pool),
-            diagonal=self.embedding.kernel.diagonal(pool),
+            diagonal=checked_diagonal(self.embedding.kernel, pool),
             visits=np.zeros(len(pool)),
         )
 
     def learn(self, pick):
         for block in self.blocks:
-            block.visits += self.embedding.kernel(pick.x[None], block.pool)[0]
+            block.visits += checked_gram(self.embedding.kernel, pick.x[None], block.pool)[0]
 
     def best_of_block(self, block):
         score = block.mean - (block.visits + 0.5 * block.diagonal) / (self.known + 1)

@@ -10,20 +10,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bqlib.arrays import Array, ArrayFunction, Seed, solve_lower, total
+from bqlib.answers import checked_hessian, checked_log_density, checked_sample, checked_score
+from bqlib.arrays import (
+    Array,
+    ArrayFunction,
+    Seed,
+    read_only,
+    solve_lower,
+    total,
+    with_read_only_arrays,
+)
 from bqlib.checks import (
     LONGEST,
     SHORTEST,
     checked_array,
-    checked_cholesky,
     checked_count,
+    checked_covariance,
     checked_points,
+    checked_probabilities,
     checked_rng,
+    noted,
 )
 
 
@@ -71,14 +83,12 @@ class GaussianMixture:
     means: Array
     covariances: Array
     _factors: Array = field(init=False, repr=False)  # Cholesky factors of the covariances
-    _log_heights: Array = field(
-        init=False, repr=False
-    )  # log of each component's density at its mean
+    _log_heights: Array = field(init=False, repr=False)  # log densities at the components' means
 
     def __init__(self, weights: ArrayLike, means: ArrayLike, covariances: ArrayLike):
-        weights = checked_array(weights, "weights").copy()
+        weights = checked_array(weights, "weights", keep_precision=True)
         means = checked_array(means, "means").copy()
-        covariances = checked_array(covariances, "covariances").copy()
+        covariances = checked_array(covariances, "covariances", keep_precision=True)
         if weights.ndim != 1 or weights.size == 0:
             raise ValueError(
                 f"weights have shape {weights.shape}; they must be a list with one number for each "
@@ -94,23 +104,26 @@ class GaussianMixture:
             raise ValueError(
                 f"covariances have shape {covariances.shape}; they must have shape {expected}"
             )
-        problems = _weight_problems(weights) + _point_problems(means, "means")
-        factors = []
-        for j, covariance in enumerate(covariances):
-            try:
-                factors.append(checked_cholesky(covariance, f"covariance of component {j}"))
-            except ValueError as error:
-                problems.append(str(error))
+        problems: list[str] = []
+        probabilities = noted(problems, checked_probabilities, weights)
+        noted(problems, partial(checked_points, name="means"), means)
+        pairs = [
+            noted(problems, partial(checked_covariance, name=f"covariance of component {j}"), own)
+            for j, own in enumerate(covariances)
+        ]
         if problems:
             raise ValueError("; ".join(problems))
-        object.__setattr__(self, "weights", weights)
-        object.__setattr__(self, "means", means)
-        object.__setattr__(self, "covariances", covariances)
-        object.__setattr__(self, "_factors", np.array(factors))
+        matrices, factors = (read_only(np.array(column)) for column in zip(*pairs, strict=True))
+        object.__setattr__(self, "weights", read_only(probabilities))
+        object.__setattr__(self, "means", read_only(means))
+        object.__setattr__(self, "covariances", matrices)
+        object.__setattr__(self, "_factors", factors)
         with np.errstate(divide="ignore"):  # minus infinity for a weight of zero
-            log_heights = np.log(weights) - 0.5 * self.dim * np.log(2 * np.pi)
+            log_heights = np.log(self.weights) - 0.5 * self.dim * np.log(2 * np.pi)
         log_heights -= np.log(np.diagonal(self._factors, axis1=1, axis2=2)).sum(axis=1)
-        object.__setattr__(self, "_log_heights", log_heights)
+        object.__setattr__(self, "_log_heights", read_only(log_heights))
+
+    __setstate__ = with_read_only_arrays
 
     @property
     def dim(self) -> int:
@@ -228,8 +241,10 @@ class Uniform:
                 "the box has an end beyond 1e50 or a side shorter than 1e-50: change the unit of "
                 "length"
             )
-        object.__setattr__(self, "lower", lower)
-        object.__setattr__(self, "upper", upper)
+        object.__setattr__(self, "lower", read_only(lower))
+        object.__setattr__(self, "upper", read_only(upper))
+
+    __setstate__ = with_read_only_arrays
 
     @property
     def dim(self) -> int:
@@ -305,7 +320,8 @@ class Product:
         """Draw n independent points, shape (n, d), from a Generator or a seed."""
         n, rng = checked_count(n, "n"), checked_rng(rng)
         rngs = rng.spawn(len(self.blocks))
-        draws = [block.sample(n, child) for block, child in zip(self.blocks, rngs, strict=True)]
+        pairs = zip(self.blocks, rngs, strict=True)
+        draws = [checked_sample(block, n, child) for block, child in pairs]
         return np.concatenate(draws, axis=1)
 
     def density(self, x: ArrayLike) -> Array:
@@ -314,7 +330,7 @@ class Product:
 
     def log_density(self, x: ArrayLike) -> Array:
         """Log density at x (n, d), shape (n,)."""
-        return total(block.log_density(part) for block, part in self._split(x))
+        return total(checked_log_density(block, part) for block, part in self._split(x))
 
     @property
     def score(self) -> ArrayFunction | None:
@@ -335,7 +351,7 @@ class Product:
         return all(getattr(block, name, None) is not None for block in self.blocks)
 
     def _score(self, x: ArrayLike) -> Array:
-        return np.concatenate([block.score(part) for block, part in self._split(x)], axis=1)
+        return np.concatenate([checked_score(*part) for part in self._split(x)], axis=1)
 
     def _hessian(self, x: ArrayLike) -> Array:
         parts = self._split(x)
@@ -343,7 +359,7 @@ class Product:
         start = 0
         for block, part in parts:
             own = slice(start, start + block.dim)
-            hessian[:, own, own] = block.hessian(part)
+            hessian[:, own, own] = checked_hessian(block, part)
             start += block.dim
         return hessian
 
@@ -394,19 +410,21 @@ class Empirical:
                 f"points have shape {points.shape}; they must have shape (M, d), with M at least 1"
             )
         size = len(points)
-        if weights is None:
-            weights = np.full(size, 1 / size)
-        else:
-            weights = checked_array(weights, "weights").copy()
-        if weights.shape != (size,):
+        equal = np.full(size, 1 / size)
+        given = checked_array(equal if weights is None else weights, "weights", keep_precision=True)
+        if given.shape != (size,):
             raise ValueError(
-                f"weights have shape {weights.shape}; {size} points need shape ({size},)"
+                f"weights have shape {given.shape}; {size} points need shape ({size},)"
             )
-        problems = _weight_problems(weights) + _point_problems(points, "points")
+        problems: list[str] = []
+        probabilities = noted(problems, checked_probabilities, given)
+        noted(problems, checked_points, points)
         if problems:
             raise ValueError("; ".join(problems))
-        object.__setattr__(self, "points", points)
-        object.__setattr__(self, "weights", weights)
+        object.__setattr__(self, "points", read_only(points))
+        object.__setattr__(self, "weights", read_only(probabilities))
+
+    __setstate__ = with_read_only_arrays
 
     @property
     def dim(self) -> int:
@@ -476,19 +494,3 @@ class Unnormalised:
             "an Unnormalised target cannot be sampled: pass the candidates as an array of points, "
             'or draw them from a box with Candidates(source="box", box=...)'
         )
-
-
-def _point_problems(points: Array, name: str) -> list[str]:
-    try:
-        checked_points(points, name=name)
-    except ValueError as error:
-        return [str(error)]
-    return []
-
-
-def _weight_problems(weights: Array) -> list[str]:
-    if not np.isfinite(weights).all() or (weights < 0).any():
-        return ["weights must be finite and not negative"]
-    if abs(weights.sum() - 1) > 1e-9:
-        return [f"weights sum to {weights.sum():.12g}; they must sum to 1"]
-    return []

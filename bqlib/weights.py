@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import lapack, solve_triangular
 
+from bqlib.answers import checked_diagonal, checked_gram
 from bqlib.arrays import Array, Indices, Mask
 from bqlib.checks import checked_values
 from bqlib.embeddings.embedding import Embedding, points_of
@@ -274,6 +275,8 @@ def final(rule: Rule, embedding: Embedding, points: ArrayLike) -> Array:
     """
     points = points_of(embedding, points)
     found = rule(embedding, points)
+    if not isinstance(found, PrefixWeights):
+        raise TypeError(f"the rule returned {type(found).__name__}; it must return PrefixWeights")
     if found.stop:
         kept = not_spent(embedding.kernel, points)
         if len(kept) < len(points):
@@ -355,7 +358,7 @@ def distinct_points(kernel: Kernel, points: Array) -> tuple[Indices, Array]:
 
     Points where k(x, x) is zero are left out: f is known to be zero there.
     """
-    gram = kernel(points, points)
+    gram = checked_gram(kernel, points, points)
     heights = np.diag(gram)
     near = np.tril(repeats(gram, heights, heights), -1)
     kept = heights != 0  # what is no point of its own has no repeats either
@@ -382,7 +385,7 @@ def not_spent(kernel: Kernel, points: Array) -> Indices:
 
     Exact repeats are left out. A point where k(x, x) is zero is kept.
     """
-    gram = kernel(points, points)
+    gram = checked_gram(kernel, points, points)
     roots = np.sqrt(np.diag(gram))
     zero = np.flatnonzero(roots == 0)
     roots[zero] = 1.0
@@ -426,7 +429,7 @@ def _with_the_rest(
     negative and those of `rule` already have a sum above one, nothing is left for that point, and
     `summed` is the best.
     """
-    zero = np.flatnonzero(embedding.kernel.diagonal(points_of(embedding, points)) == 0)
+    zero = np.flatnonzero(checked_diagonal(embedding.kernel, points_of(embedding, points)) == 0)
     if not len(zero) or zero[0] >= len(summed.matrix):
         return summed
     matrix = rule(embedding, points).matrix.copy()

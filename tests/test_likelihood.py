@@ -1,5 +1,6 @@
 """Kernel parameters by marginal likelihood."""
 
+import re
 from dataclasses import replace
 from functools import partial
 
@@ -116,12 +117,114 @@ def test_a_coordinate_without_influence_gets_a_long_lengthscale():
     fit = fit_kernel(ExponentiatedQuadratic([1.0, 1.0]), x, np.sin(3 * x[:, 0]))
     first, second = fit.kernel.lengthscale
     assert first < 2 < 20 < second
+    edge = float(re.search(r"length-scale of coordinate 1: any above (\S+) fits", fit.stop)[1])
+    assert 2 < edge < second and "coordinate 0" not in fit.stop
+    flat = fit_kernel(ExponentiatedQuadratic([1.0, 3.0]), x * [1, 0], np.sin(3 * x[:, 0]))
+    assert flat.kernel.lengthscale[1] == pytest.approx(3)
+    assert "the length-scale of coordinate 1: any fits about as well" in flat.stop
+
+
+@pytest.mark.parametrize("start", [1e-6, 1.0, 1000.0, 1e9])
+def test_the_search_spans_the_points_and_not_the_length_scale_given(start):
+    x = np.linspace(0, 10_000, 30)[:, None]
+    fit = fit_kernel(ExponentiatedQuadratic(start), x, np.sin(x[:, 0] / 1500))
+    assert fit.kernel.lengthscale == pytest.approx(2851, rel=1e-3)
+    assert fit.log_likelihood == pytest.approx(176.17, abs=0.01)
+    assert "do not tell" not in fit.stop
+
+
+SPREAD = Matern([0.5, 2.0], nu=1.5)
+
+
+@pytest.mark.parametrize(
+    "kernels",
+    [
+        [ExponentiatedQuadratic(1e-3), ExponentiatedQuadratic(1.0), ExponentiatedQuadratic(1e4)],
+        [Matern([0.5, 2.0]), Matern([1e4, 1e-4]), Matern([1e-3, 1e-3])],
+        [RationalQuadratic([0.5, 2.0]), RationalQuadratic([1e4, 1e-4])],
+        [
+            ExponentiatedQuadratic(covariance=size * np.array([[1.0, 0.4], [0.4, 2.0]]))
+            for size in (1e-6, 1.0, 1e9)
+        ],
+    ],
+    ids=repr,
+)
+def test_a_fit_does_not_depend_on_the_kernel_given(kernels):
+    x = points(40)
+    values = draw(SPREAD, x, 4)
+    first, *others = [fit_kernel(kernel, x, values) for kernel in kernels]
+    for other in others:
+        size = "lengthscale" if kernels[0].lengthscale is not None else "covariance"
+        np.testing.assert_allclose(
+            getattr(other.kernel, size), getattr(first.kernel, size), rtol=1e-6
+        )
+        np.testing.assert_allclose(other.output_scale, first.output_scale, rtol=1e-6)
+        assert other.log_likelihood == pytest.approx(first.log_likelihood, abs=1e-6)
+
+
+def test_a_covariance_keeps_its_shape_and_gets_the_size_of_the_greatest_likelihood():
+    shape = np.array([[1.0, 0.4], [0.4, 2.0]])
+    x, truth = points(60), ExponentiatedQuadratic(covariance=0.3 * shape)
+    values = 3.0 * draw(truth, x, 3)
+    fit = fit_kernel(ExponentiatedQuadratic(covariance=100 * shape, scale="density"), x, values)
+    size = fit.kernel.covariance[0, 0]
+    np.testing.assert_allclose(fit.kernel.covariance, size * shape, rtol=1e-12)
+    assert 0.2 < size < 0.45 and fit.kernel.scale == "density"
+
+    def likelihood(covariance):
+        gram = ExponentiatedQuadratic(covariance=covariance)(x, x) + NUGGET * np.eye(60)
+        variance = values @ np.linalg.solve(gram, values) / 60
+        return multivariate_normal(np.zeros(60), variance * gram).logpdf(values)
+
+    assert fit.log_likelihood == pytest.approx(likelihood(size * shape), abs=1e-5)
+    for factor in (0.9, 1.1):
+        assert likelihood(factor * size * shape) < fit.log_likelihood
+    covariance = fit.output_scale**2 * fit.kernel(x, x)
+    assert covariance[0, 0] == pytest.approx(
+        values
+        @ np.linalg.solve(
+            ExponentiatedQuadratic(covariance=size * shape)(x, x) + NUGGET * np.eye(60), values
+        )
+        / 60,
+        rel=1e-6,
+    )
+
+
+@pytest.mark.parametrize("start", [1e-3, 1.0, 1e5])
+@pytest.mark.parametrize("family", [ExponentiatedQuadratic, Matern])
+def test_values_that_tell_no_length_scale_are_said_to(family, start):
+    # Points farther apart than f varies: their values are independent.
+    x = np.linspace(0, 100, 30)[:, None] + 0.1 * np.random.default_rng(3).random((30, 1))
+    values = draw(ExponentiatedQuadratic(0.5), x, 0)
+    fit = fit_kernel(family(start), x, values)
+    found = re.fullmatch(
+        "the values do not tell the length-scale: any below (.*) fits about as well", fit.stop
+    )
+    edge = float(found[1])
+    assert 1 < edge < 20 and fit.kernel.lengthscale <= edge * 1.1
+    for factor in (1e-3, 0.1, 0.5, 0.98):
+        there, _ = profile_likelihood(family(edge * factor), x, values)
+        assert there > fit.log_likelihood - 2
+    beyond, _ = profile_likelihood(family(edge * 1.1), x, values)
+    assert beyond < fit.log_likelihood - 1.9
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_one_point_tells_no_length_scale(kernel):
+    for x in (points(1), np.repeat(points(1), 3, axis=0)):
+        fit = fit_kernel(kernel, x, np.full(len(x), 2.0))
+        np.testing.assert_array_equal(fit.kernel.lengthscale, kernel.lengthscale)
+        assert fit.output_scale == pytest.approx(2)
+        assert (
+            fit.stop == "one point does not tell the length-scales: they are those of the "
+            "kernel given"
+        )
 
 
 def test_what_deserves_a_second_look():
     x = points(40)
     constant = fit_kernel(ExponentiatedQuadratic(1.0), x, np.ones(40))
-    assert "end of its search range, a factor 10000 from its start" in constant.stop
+    assert "the values do not tell the length-scale: any above" in constant.stop
     smooth = fit_kernel(ExponentiatedQuadratic(1.0), x, 5 + x[:, 0] + np.square(x[:, 1]))
     assert "double precision separates only" in smooth.stop
     assert "ran to" not in smooth.stop
@@ -149,7 +252,6 @@ def test_a_search_that_ends_early_says_so(monkeypatch):
 @pytest.mark.parametrize(
     ("kernel", "x", "values", "error", "message"),
     [
-        (ExponentiatedQuadratic(covariance=np.eye(2)), points(3), np.ones(3), TypeError, "made wi"),
         (Stein(NORMAL), points(3), np.ones(3), TypeError, "this Stein has no length-scales"),
         (Brownian(), points(3), np.ones(3), TypeError, "this Brownian has no length-scales"),
         (

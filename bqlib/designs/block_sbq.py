@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bqlib.answers import checked_diagonal, checked_gram
 from bqlib.arrays import Seed
 from bqlib.candidates import Candidates
 from bqlib.checks import checked_count
@@ -81,22 +82,22 @@ def block_sbq(
     interpolant = Interpolant(embedding, n)
     if fixed is not None:
         pool, rows = fixed, np.empty((n, len(fixed)))
-        mean, heights = embedding.kernel_mean(pool), kernel.diagonal(pool)
+        mean, heights = embedding.kernel_mean(pool), checked_diagonal(kernel, pool)
         norms = heights.copy()
-    for x, height in zip(request.initial, kernel.diagonal(request.initial), strict=True):
+    for x, height in zip(request.initial, checked_diagonal(kernel, request.initial), strict=True):
         column, here, power = interpolant.at(x)
         if power > PIVOT_TOLERANCE * height:  # else it repeats an earlier one
             if fixed is not None:
-                row = rows[interpolant.rank] = kernel(x[None], pool)[0]
-                norms[repeats(row[None], kernel.diagonal(x[None]), heights)[0]] = np.inf
+                row = rows[interpolant.rank] = checked_gram(kernel, x[None], pool)[0]
+                norms[repeats(row[None], checked_diagonal(kernel, x[None]), heights)[0]] = np.inf
             interpolant.add(x, column, here, power)
     for m in range(start, n):
         if (m - start) % block == 0:
             if fixed is None:
                 pool = request.fresh_pool()
-                mean, heights = embedding.kernel_mean(pool), kernel.diagonal(pool)
+                mean, heights = embedding.kernel_mean(pool), checked_diagonal(kernel, pool)
                 norms = heights.copy()
-                rows = kernel(interpolant.points, pool)
+                rows = checked_gram(kernel, interpolant.points, pool)
                 norms[interpolant.repeated(pool, rows)] = np.inf
             residual = mean - interpolant.weights @ rows[: interpolant.rank]
         while True:
@@ -110,7 +111,7 @@ def block_sbq(
                 break
             norms[i] = np.inf  # it is spent
         points[m] = pool[i]
-        row = kernel(pool[i : i + 1], pool)[0]
+        row = checked_gram(kernel, pool[i : i + 1], pool)[0]
         residual -= residual[i] / norms[i] * row
         if fixed is not None:
             rows[interpolant.rank] = row

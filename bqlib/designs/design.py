@@ -8,12 +8,20 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bqlib.arrays import Array, Seed
+from bqlib.arrays import Array, Seed, read_only, with_read_only_arrays
 from bqlib.candidates import Candidates
-from bqlib.checks import LONGEST, checked_count, checked_points, checked_rng
+from bqlib.checks import (
+    LONGEST,
+    checked_array,
+    checked_column,
+    checked_count,
+    checked_points,
+    checked_rng,
+)
 from bqlib.embeddings import Embedding, embed
 from bqlib.kernels import Kernel, Stein
 from bqlib.posterior import Integral, integral
+from bqlib.streams import Spawning
 from bqlib.targets import Product, Target, Uniform
 from bqlib.weights import Rule, final, first_occurrence
 
@@ -47,12 +55,16 @@ class Design:
     stop: str = ""
 
     def __post_init__(self) -> None:
+        points = checked_points(self.points, self.embedding.target.dim, "points of the design")
+        object.__setattr__(self, "points", read_only(points.copy(order="K")))
         if not len(self.points):
             raise ValueError(
                 f"no point could be picked ({self.stop}): at every candidate, the kernel mean or "
                 "the kernel itself is zero. Use candidates nearer to the target; for a Stein "
                 "kernel, set constant above zero"
             )
+
+    __setstate__ = with_read_only_arrays
 
     def __repr__(self) -> str:
         n, dim = self.points.shape
@@ -68,8 +80,7 @@ class Design:
         A redundant point has weight zero: see :func:`bqlib.weights.final`.
         """
         weights = final(self.rule, self.embedding, self.points)
-        weights.flags.writeable = False  # they are kept
-        return weights
+        return read_only(weights)  # they are kept
 
     def integrate(
         self,
@@ -86,8 +97,9 @@ class Design:
         ----------
         f : callable, optional
             Called once for each distinct point, with an array of shape (d,), and returns a number.
-        values : array_like, shape (n,), optional
-            f at `points`, if you computed it elsewhere. Give this or `f`, not both.
+        values : array_like, shape (n,) or (n, 1), optional
+            f at `points`, if you computed it elsewhere: also a column of a table, or a table of one
+            column. Give this or `f`, not both.
         vectorized : bool
             True: `f` is called once, with all distinct points (m, d), and returns shape (m,).
         rule : callable, optional
@@ -106,9 +118,9 @@ class Design:
         Raises
         ------
         ValueError
-            If `values` does not have one finite number for each point.
+            If `values` or `f` does not give one finite number for each point.
         TypeError
-            If `f` is not a function.
+            If `f` is not a function, or values are not real numbers.
 
         Examples
         --------
@@ -131,9 +143,10 @@ class Design:
         elif f is not None or values is None:
             given = "both f and values" if f is not None else "neither f nor values"
             raise ValueError(f"you gave {given}; give exactly one of them")
-        if self.stop and np.shape(values) != (len(self.points),):
+        values = checked_column(values, "values of f")
+        if self.stop and values.shape != (len(self.points),):
             raise ValueError(
-                f"values have shape {np.shape(values)}, but the design has {len(self.points)} "
+                f"values have shape {values.shape}, but the design has {len(self.points)} "
                 f"points ({self.stop}); give one value for each"
             )
         weights = self.weights
@@ -145,7 +158,7 @@ class Design:
         distinct, index = np.unique(first_occurrence(self.points), return_inverse=True)
         points = self.points[distinct]
         if vectorized:
-            values: Array = np.asarray(f(points), dtype=float)
+            values = _numbers_from(f(points))
             if values.shape != (len(points),):
                 raise ValueError(
                     f"f returned shape {values.shape} for points of shape {points.shape}; it must "
@@ -154,7 +167,7 @@ class Design:
             return values[index]
         found = []
         for x in points:
-            value = np.asarray(f(x), dtype=float)
+            value = _numbers_from(f(x))
             if value.shape != ():
                 raise ValueError(
                     f"f returned shape {value.shape} for one point of shape {x.shape}; it must "
@@ -162,6 +175,12 @@ class Design:
                 )
             found.append(value)
         return np.array(found)[index]
+
+
+def _numbers_from(answer: Any) -> Array:
+    if answer is None:
+        raise TypeError("f returned None; it must return numbers: check its return statement")
+    return checked_array(answer, "values of f")
 
 
 Requirement = Callable[..., None]  # of what a design is called with, without its rng and initial
@@ -211,7 +230,8 @@ class Request:
         The candidates of every step, or None if each step draws its own.
     candidates : Candidates
         How a step draws its own candidates; not used if there is a pool.
-    rng : numpy.random.Generator
+    rng : bqlib.streams.Spawning
+        A numpy Generator.
     """
 
     embedding: Embedding
@@ -219,7 +239,7 @@ class Request:
     initial: Array
     pool: Array | None
     candidates: Candidates
-    rng: np.random.Generator
+    rng: Spawning
 
     def fresh_pool(self) -> Array:
         """Candidates for one step, shape (M, d)."""

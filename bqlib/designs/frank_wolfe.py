@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bqlib.answers import checked_gram
 from bqlib.arrays import Array, Seed
 from bqlib.candidates import Candidates
 from bqlib.designs.design import Design, Pool, checked_request
@@ -75,13 +76,16 @@ def frank_wolfe(
         else:
             if fixed is None:
                 pool = request.fresh_pool()
-                mean, potential = kernel_mean(pool), path.weights[:m] @ kernel(points[:m], pool)
+                mean, potential = (
+                    kernel_mean(pool),
+                    path.weights[:m] @ checked_gram(kernel, points[:m], pool),
+                )
             i = np.argmax(mean - potential)
             points[m], mean_here = pool[i], mean[i]
         x = points[m : m + 1]
-        step = path.extend(kernel(points[: m + 1], x)[:, 0], mean_here)
+        step = path.extend(checked_gram(kernel, points[: m + 1], x)[:, 0], mean_here)
         if fixed is not None:
-            potential += step * (kernel(x, pool)[0] - potential)
+            potential += step * (checked_gram(kernel, x, pool)[0] - potential)
     return Design(request.embedding, points, line_search)
 
 
@@ -93,7 +97,8 @@ def line_search(embedding: Embedding, points: ArrayLike) -> PrefixWeights:
     """
     points = points_of(embedding, points)
     n = len(points)
-    gram, mean = embedding.kernel(points, points), embedding.kernel_mean(points)
+    gram = checked_gram(embedding.kernel, points, points)
+    mean = embedding.kernel_mean(points)
     path = _Path(n)
     matrix = np.zeros((n, n))
     for m in range(n):

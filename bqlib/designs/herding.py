@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bqlib.answers import checked_diagonal, checked_gram
 from bqlib.arrays import Seed
 from bqlib.candidates import Candidates
 from bqlib.designs.design import Design, Pool, checked_request
@@ -62,14 +63,14 @@ def herding(
     fixed = request.pool
     if fixed is not None:
         pool = fixed
-        mean, diagonal = request.embedding.kernel_mean(pool), kernel.diagonal(pool)
-        visits = kernel(request.initial, pool).sum(axis=0)
+        mean, diagonal = request.embedding.kernel_mean(pool), checked_diagonal(kernel, pool)
+        visits = checked_gram(kernel, request.initial, pool).sum(axis=0)
     for m in range(len(request.initial), n):
         if fixed is None:
             pool = request.fresh_pool()
-            mean, diagonal = request.embedding.kernel_mean(pool), kernel.diagonal(pool)
-            visits = kernel(points[:m], pool).sum(axis=0)
+            mean, diagonal = request.embedding.kernel_mean(pool), checked_diagonal(kernel, pool)
+            visits = checked_gram(kernel, points[:m], pool).sum(axis=0)
         points[m] = pool[np.argmax(mean - (visits + 0.5 * diagonal) / (m + 1))]
         if fixed is not None:
-            visits += kernel(points[m : m + 1], pool)[0]
+            visits += checked_gram(kernel, points[m : m + 1], pool)[0]
     return Design(request.embedding, points, uniform)

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bqlib.answers import checked_sample
 from bqlib.arrays import Seed
 from bqlib.designs.design import Design, Pool, checked_request_without_pool
 from bqlib.kernels import Kernel
@@ -47,5 +48,5 @@ def iid(
     The mean of MMD^2 is (E k(X, X) - V0) / n exactly. O(n) time.
     """
     request = checked_request_without_pool(target, kernel, n, rng, candidates, initial)
-    draws = target.sample(n, request.rng)[len(request.initial) :]
+    draws = checked_sample(target, request.n, request.rng)[len(request.initial) :]
     return Design(request.embedding, np.concatenate([request.initial, draws]), uniform)

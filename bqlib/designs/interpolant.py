@@ -7,6 +7,7 @@ that remains once f is known at the points.
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from bqlib.answers import checked_diagonal, checked_gradient, checked_gram
 from bqlib.arrays import Array, Mask
 from bqlib.embeddings import Embedding
 from bqlib.weights import repeats
@@ -53,7 +54,7 @@ class Interpolant:
 
     def gram(self, x: Array) -> Array:
         """k(points, x) for x (m, d), shape (rank, m)."""
-        return self.embedding.kernel(self.points, x)
+        return checked_gram(self.embedding.kernel, self.points, x)
 
     def columns(self, x: Array, gram: Array | None = None) -> Array:
         """Newton basis at x (m, d), shape (rank, m): L^{-1} k(points, x)."""
@@ -61,20 +62,21 @@ class Interpolant:
 
     def repeated(self, x: Array, gram: Array | None = None) -> Mask:
         """Which of x (m, d) repeat a point, shape (m,)."""
-        diagonal = self.embedding.kernel.diagonal
+        heights, others = (checked_diagonal(self.embedding.kernel, z) for z in (self.points, x))
         gram = self.gram(x) if gram is None else gram
-        return np.any(repeats(gram, diagonal(self.points), diagonal(x)), axis=0)
+        return np.any(repeats(gram, heights, others), axis=0)
 
     def residual_and_power(self, x: Array, columns: Array) -> tuple[Array, Array]:
         """Residual and power at x (m, d) from its `columns`, each of shape (m,)."""
         residual = self.embedding.kernel_mean(x) - self.projections @ columns
-        return residual, self.embedding.kernel.diagonal(x) - np.square(columns).sum(axis=0)
+        heights = checked_diagonal(self.embedding.kernel, x)
+        return residual, heights - np.square(columns).sum(axis=0)
 
     def gradients(self, x: Array, columns: Array) -> tuple[Array, Array]:
         """Gradients of residual and power at x (m, d) from its `columns`, each (m, d)."""
         kernel = self.embedding.kernel
-        slopes = kernel.gradient(x, self.points)
-        own = np.einsum("iid->id", kernel.gradient(x, x))  # half the gradient of k(x, x)
+        slopes = checked_gradient(kernel, x, self.points)
+        own = np.einsum("iid->id", checked_gradient(kernel, x, x))  # half the gradient of k(x, x)
         solved = solve_triangular(self.factor, columns, lower=True, trans="T")
         residual = self.embedding.kernel_mean_gradient(x)
         residual = residual - np.einsum("ijd,j->id", slopes, self.weights)

@@ -5,6 +5,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import Bounds, minimize
 
+from bqlib.answers import checked_diagonal, checked_gradient, checked_gram
 from bqlib.arrays import Array, Seed
 from bqlib.candidates import Candidates
 from bqlib.checks import checked_count
@@ -83,7 +84,7 @@ def joint(
         return start
     points = start.points
     noise = NOISE * before / np.square(start.weights).sum()
-    nugget = NUGGET * kernel.diagonal(points).max()
+    nugget = NUGGET * checked_diagonal(kernel, points).max()
     last = iterations // 4
     for added, steps in ((noise, iterations - last), (nugget, last)):
         points = _descend(start.embedding, points, kept, added, before, steps)
@@ -107,7 +108,7 @@ def _descend(
     def objective(flat: Array) -> tuple[float, Array]:
         moving = flat.reshape(free.shape)
         x = np.concatenate([points[:kept], moving])
-        gram = kernel(x, x)
+        gram = checked_gram(kernel, x, x)
         gram[np.diag_indices(len(x))] += noise
         mean = embedding.kernel_mean(x)
         try:
@@ -116,7 +117,7 @@ def _descend(
             return 1e3, np.zeros_like(flat)
         weights = cho_solve(factor, mean, check_finite=False)
         slopes = embedding.kernel_mean_gradient(moving)
-        slopes = slopes - np.einsum("ijd,j->id", kernel.gradient(moving, x), weights)
+        slopes = slopes - np.einsum("ijd,j->id", checked_gradient(kernel, moving, x), weights)
         variance = embedding.prior_variance - weights @ mean
         return variance / scale, (-2 / scale * weights[kept:, None] * slopes).ravel()
 

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bqlib.answers import checked_gram
 from bqlib.arrays import Array, Seed
 from bqlib.candidates import Candidates
 from bqlib.designs.design import Design, Pool, checked_request, requires
@@ -82,7 +83,7 @@ def kernel_thinning(
     pool = request.pool[: n * 2**halvings]
 
     def values(y: Array, x: Array) -> Array:
-        return kernel(np.atleast_2d(y), np.atleast_2d(x))[0]
+        return checked_gram(kernel, np.atleast_2d(y), np.atleast_2d(x))[0]
 
     seed = int(request.rng.integers(2**31))
     kept = kt.thin(pool, halvings, values, values, seed=seed)

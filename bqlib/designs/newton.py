@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from bqlib.answers import checked_diagonal
 from bqlib.arrays import Array
 from bqlib.designs.design import Design, Request
 from bqlib.designs.interpolant import Interpolant
@@ -69,7 +70,7 @@ def newton_greedy(
     interpolant = Interpolant(embedding, n)
     points = np.empty((n, embedding.target.dim))
     points[: len(initial)] = initial
-    for x, height in zip(initial, embedding.kernel.diagonal(initial), strict=True):
+    for x, height in zip(initial, checked_diagonal(embedding.kernel, initial), strict=True):
         column, residual, power = interpolant.at(x)
         if power > PIVOT_TOLERANCE * height:  # else it repeats an earlier one
             candidates.learn(interpolant.rank, x, column, residual, power)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from bqlib.answers import checked_diagonal, checked_gram
 from bqlib.arrays import Array, Indices
 from bqlib.checks import checked_number
 from bqlib.designs.design import Request
@@ -64,7 +65,7 @@ class FixedPool:
         self.pool, self.kernel = pool, kernel
         # Copies, as a kernel may hand out its own arrays or the pool's.
         self.residual = np.array(residual)
-        self.heights = np.array(kernel.diagonal(pool))
+        self.heights = np.array(checked_diagonal(kernel, pool))
         self.floors = ROUNDING * self.heights
         self.power = self.heights.copy()
         self.basis = np.empty((capacity, len(pool)))
@@ -88,7 +89,7 @@ class FixedPool:
         """Take in the pick x (d,), the candidate i or a point off the pool."""
         root, product = np.sqrt(power), self._product
         row = self.basis[rank]
-        gram = self.kernel(x[None], self.pool)[0]
+        gram = checked_gram(self.kernel, x[None], self.pool)[0]
         if self._foresight is None or i is None:
             np.dot(column, self.basis[:rank], out=product)
         else:
@@ -97,7 +98,7 @@ class FixedPool:
         row /= root
         self.residual -= np.multiply(row, residual / root, out=product)
         self.power -= np.multiply(row, row, out=product)
-        least = repeat_floor(self.kernel.diagonal(x[None]))
+        least = repeat_floor(checked_diagonal(self.kernel, x[None]))
         np.multiply(least, self._repeat_floor, out=product)
         # From here on it only falls, so that repeats stay without power.
         self.power[np.abs(gram, out=self._size) >= product] = 0.0
@@ -122,7 +123,7 @@ class PoolInBlocks:
         self._measure()
 
     def _measure(self) -> None:
-        self.heights = self.request.embedding.kernel.diagonal(self.pool)
+        self.heights = checked_diagonal(self.request.embedding.kernel, self.pool)
         self.floors = ROUNDING * self.heights
 
     def look(self, interpolant: Interpolant) -> None:

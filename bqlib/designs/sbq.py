@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import Bounds, minimize
 
+from bqlib.answers import checked_diagonal
 from bqlib.arrays import Array, Seed
 from bqlib.candidates import Candidates
 from bqlib.checks import checked_count
@@ -120,7 +121,7 @@ def _climb(interpolant: Interpolant, starts: Array) -> Array:
     the kernel serves all. A floor under the power keeps it smooth at the points picked.
     """
     embedding = interpolant.embedding
-    floor = PIVOT_TOLERANCE * embedding.kernel.diagonal(starts).max()
+    floor = PIVOT_TOLERANCE * checked_diagonal(embedding.kernel, starts).max()
 
     def falls(x: Array) -> tuple[Array, Array, Array]:
         columns = interpolant.columns(x)
@@ -144,6 +145,6 @@ def _climb(interpolant: Interpolant, starts: Array) -> Array:
     )
     points = np.concatenate([starts, found.x.reshape(starts.shape)])
     residual, power = interpolant.residual_and_power(points, interpolant.columns(points))
-    spent = power <= PIVOT_TOLERANCE * embedding.kernel.diagonal(points)
+    spent = power <= PIVOT_TOLERANCE * checked_diagonal(embedding.kernel, points)
     power[spent | interpolant.repeated(points)] = np.inf
     return points[np.argmax(decrement(residual, power))]

@@ -69,7 +69,8 @@ def sobol(
     Nets and Sequences", 2010.
     """
     request = checked_request_without_pool(target, kernel, n, rng, candidates, initial)
-    engine = qmc.Sobol(cube_dim(target), bits=BITS, rng=request.rng)
+    # The engine scrambles by children of its generator.
+    engine = qmc.Sobol(cube_dim(target), bits=BITS, rng=request.rng.seeded())
     # A whole power of two, as the engine advises; the middle of each bin, as 0 has no quantile.
     cube = engine.random_base2(max(request.n - 1, 1).bit_length())[: request.n] + 0.5 ** (BITS + 1)
     points = np.concatenate([request.initial, _from_cube(target, cube)[len(request.initial) :]])

@@ -7,8 +7,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bqlib.answers import checked_answer
 from bqlib.arrays import Array, ArrayFunction
-from bqlib.checks import checked_points
+from bqlib.checks import checked_number, checked_points
 from bqlib.kernels import Kernel
 from bqlib.targets import Product, Target, Uniform
 
@@ -46,9 +47,17 @@ class Embedding:
     ):
         object.__setattr__(self, "kernel", kernel)
         object.__setattr__(self, "target", target)
-        object.__setattr__(self, "kernel_mean", _on_points(kernel_mean, target.dim))
-        gradient = _on_points(kernel_mean_gradient, target.dim)
+        pair = f"{type(kernel).__name__} under {type(target).__name__}"
+        of_pair = f"the kernel mean of {pair}"
+        object.__setattr__(self, "kernel_mean", _on_points(kernel_mean, target.dim, of_pair))
+        gradient = _on_points(kernel_mean_gradient, target.dim, f"the gradient of {of_pair}", True)
         object.__setattr__(self, "kernel_mean_gradient", gradient)
+        variance = checked_number(prior_variance, "prior_variance")
+        if not np.isfinite(variance):
+            raise ValueError(
+                f"the prior variance of {pair} is {variance}; it must be finite: change the unit "
+                "of length, or check the kernel and the target for infinite numbers"
+            )
         object.__setattr__(self, "prior_variance", prior_variance)
 
     def __reduce__(self) -> str | tuple[Any, ...]:
@@ -56,11 +65,18 @@ class Embedding:
         return (embed, (self.kernel, self.target)) if self._by_embed else super().__reduce__()
 
 
-def _on_points(function: ArrayFunction, dim: int) -> Callable[[ArrayLike], Array]:
-    """`function` behind a check that it is called on points (n, dim)."""
+def _on_points(
+    function: ArrayFunction, dim: int, who: str, gradient: bool = False
+) -> Callable[[ArrayLike], Array]:
+    """`function` behind checks: of the points (n, dim), and of what it returns for them.
+
+    It is not called without points.
+    """
 
     def on_points(x: ArrayLike) -> Array:
-        return function(checked_points(x, dim))
+        x = checked_points(x, dim)
+        shape = x.shape if gradient else (len(x),)
+        return checked_answer(function(x), shape, x, who) if len(x) else np.zeros(shape)
 
     return on_points
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from bqlib.answers import checked_diagonal
 from bqlib.arrays import Array
 from bqlib.embeddings.embedding import Embedding, register
 from bqlib.kernels import Kernel
@@ -19,6 +20,8 @@ def any_kernel_empirical(kernel: Kernel, target: Empirical) -> Embedding:
     data, weights = target.points, target.weights
 
     def kernel_mean(x: Array) -> Array:
+        # A block would count its own rows: a kernel that fails at a point fails here, with its row.
+        checked_diagonal(kernel, x)
         mean = np.zeros(len(x))
         for rows in _blocks(len(x)):
             for own in _blocks(len(data)):
@@ -34,6 +37,7 @@ def any_kernel_empirical(kernel: Kernel, target: Empirical) -> Embedding:
                 )
         return gradient
 
+    checked_diagonal(kernel, data)
     prior_variance = 0.0
     for rows in _blocks(len(data)):
         for own in _blocks(len(data)):

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 
-from bqlib.arrays import Array, solve_lower
-from bqlib.checks import checked_array, checked_cholesky, checked_lengthscale
+from bqlib.arrays import Array, read_only, solve_lower, with_read_only_arrays
+from bqlib.checks import checked_covariance, checked_lengthscale
 from bqlib.kernels.kernel import (
     Kernel,
     checked_scale,
@@ -76,9 +76,11 @@ class ExponentiatedQuadratic(Kernel):
         if lengthscale is not None:
             object.__setattr__(self, "lengthscale", checked_lengthscale(lengthscale))
         if covariance is not None:
-            matrix = checked_array(covariance, "covariance").copy()
-            object.__setattr__(self, "covariance", matrix)
-            object.__setattr__(self, "_factor", checked_cholesky(matrix, "covariance"))
+            matrix, factor = checked_covariance(covariance, "covariance")
+            object.__setattr__(self, "covariance", read_only(matrix))
+            object.__setattr__(self, "_factor", read_only(factor))
+
+    __setstate__ = with_read_only_arrays
 
     @property
     def dim(self) -> int | None:

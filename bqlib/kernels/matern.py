@@ -7,7 +7,7 @@ from math import gamma
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bqlib.arrays import Array, polyval
+from bqlib.arrays import Array, polyval, with_read_only_arrays
 from bqlib.checks import checked_lengthscale, checked_number
 from bqlib.kernels.kernel import Kernel, checked_scale, density_height, dim_of, take
 
@@ -74,6 +74,8 @@ class Matern(Kernel):
         if self.nu not in MATERN_VALUE:
             raise ValueError(f"nu is {self.nu}; it must be 0.5, 1.5 or 2.5")
         object.__setattr__(self, "lengthscale", checked_lengthscale(lengthscale))
+
+    __setstate__ = with_read_only_arrays
 
     @property
     def dim(self) -> int | None:

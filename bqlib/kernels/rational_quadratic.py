@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import poch
 
-from bqlib.arrays import Array
+from bqlib.arrays import Array, with_read_only_arrays
 from bqlib.checks import checked_lengthscale, checked_number
 from bqlib.kernels.kernel import Kernel, checked_scale, density_height, dim_of, scaled_squares
 
@@ -56,6 +56,8 @@ class RationalQuadratic(Kernel):
         if not (np.isfinite(self.alpha) and self.alpha > 0):
             raise ValueError(f"alpha is {self.alpha}; it must be finite and positive")
         object.__setattr__(self, "lengthscale", checked_lengthscale(lengthscale))
+
+    __setstate__ = with_read_only_arrays
 
     @property
     def dim(self) -> int | None:

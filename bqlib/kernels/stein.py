@@ -1,12 +1,12 @@
 """The Langevin-Stein kernel."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bqlib.arrays import Array
+from bqlib.answers import checked_hessian, checked_score
+from bqlib.arrays import Array, with_read_only_arrays
 from bqlib.checks import checked_height, checked_lengthscale, checked_number
 from bqlib.kernels.kernel import Kernel, dim_of, scaled_squares
 from bqlib.targets import Target
@@ -90,6 +90,8 @@ class Stein(Kernel):
             checked_height(self.constant, "constant")
         object.__setattr__(self, "_known", [])
 
+    __setstate__ = with_read_only_arrays
+
     @property
     def dim(self) -> int:
         """Dimension of the points, that of the target."""
@@ -119,14 +121,13 @@ class Stein(Kernel):
     def gradient(self, x: ArrayLike, y: ArrayLike) -> Array:
         """Gradient of k(x_i, y_j) in x_i, shape (n, m, d). Uses the target's ``hessian``."""
         x, y = self._points(x, y)
-        hessian_of = getattr(self.target, "hessian", None)
-        if hessian_of is None:
+        if getattr(self.target, "hessian", None) is None:
             raise TypeError(
                 "the gradient of a Stein kernel needs the Hessian of the log density, but this "
                 f"{type(self.target).__name__} has none; give it one with hessian="
             )
         score_x, score_y = self._score(x)[:, None, :], self._score(y)[None, :, :]
-        hessian: Array = np.asarray(hessian_of(x), dtype=np.float64)
+        hessian = checked_hessian(self.target, x)
         beta, precision = self.beta, self._precision()
         g = precision * (x[:, None, :] - y[None, :, :])
         base = 1 + scaled_squares(x, y, self.lengthscale)[:, :, None]
@@ -150,19 +151,9 @@ class Stein(Kernel):
         # Designs call row after row against one pool and, in between, against a part of it: keep
         # the scores of the last two sets.
         if len(x) == 1:
-            return self._new_score(x)
+            return checked_score(self.target, x)
         known = [pair for pair in self._known if np.array_equal(pair[0], x)]
-        latest = known[0] if known else (x.copy(), self._new_score(x))
+        latest = known[0] if known else (x.copy(), checked_score(self.target, x))
         others = [pair for pair in self._known if pair is not latest]
         object.__setattr__(self, "_known", [latest, *others[:1]])
         return latest[1]
-
-    def _new_score(self, x: Array) -> Array:
-        target: Any = self.target  # with a score, as was checked
-        score: Array = np.asarray(target.score(x), dtype=np.float64)
-        if score.shape != x.shape:
-            raise ValueError(
-                f"the target's score returned shape {score.shape} for points of shape {x.shape}; "
-                "the two shapes must be equal"
-            )
-        return score

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from pydantic import AfterValidator, BeforeValidator, ValidationError, ValidationInfo, create_model
 
 from bqlib import embeddings
-from bqlib.checks import checked_cholesky
+from bqlib.checks import checked_covariance
 from bqlib.sweep import plugins, registry, yamlfile
 from bqlib.sweep.build import arguments, build_kernel
 from bqlib.sweep.words import Keys, at_key, fail, problems_in, quoted, shown, unknown
@@ -196,7 +196,7 @@ def _shape(value):
     value = _array(value)
     shape = np.array(value)
     if shape.ndim == 2:
-        checked_cholesky(shape, "the matrix")
+        checked_covariance(shape, "the matrix")
     elif shape.ndim != 1 or not shape.size or not (np.isfinite(shape) & (shape > 0)).all():
         raise ValueError("must be a list of finite positive numbers or a square matrix")
     return value
