@@ -10,25 +10,17 @@ PROFILE ?= profiles/local
 unexport PYTHONPATH PYTHONHOME
 
 IN_VENV := . .venv/bin/activate &&
-# Snakemake does not start where it has no cache.
-CACHE = { { mkdir -p "$${XDG_CACHE_HOME:-$${HOME:-/dev/null}/.cache}/snakemake" && \
-	test -w "$${XDG_CACHE_HOME:-$${HOME:-/dev/null}/.cache}/snakemake"; } 2>/dev/null || \
-	export XDG_CACHE_HOME="$$PWD/.snakemake/cache"; } &&
-SNAKEMAKE = $(IN_VENV) $(CACHE) exec python -m snakemake --profile "$(PROFILE)" --configfile "$(CONFIG)"
+SNAKEMAKE = $(IN_VENV) exec python -m snakemake --profile "$(PROFILE)" --configfile "$(CONFIG)"
 
 run: setup ## run the sweep in CONFIG on the machines in PROFILE
-	@$(IN_VENV) python tools/runs.py --unless-killed
-	@$(IN_VENV) python -m bqlib validate --shelf config/targets "$(CONFIG)"
-	@$(SNAKEMAKE) $(ARGS)
+	@$(IN_VENV) exec bqlib run "$(CONFIG)" --profile "$(PROFILE)" $(ARGS)
 
 paper: CONFIG = config/paper.yaml
 paper: run ## run the whole paper, with 20 seeds, and judge its claims
 	@$(IN_VENV) exec python -m bqlib claims results/paper
 
 resume: setup ## continue a run that was killed
-	@$(IN_VENV) python tools/runs.py --unless-alive
-	@$(SNAKEMAKE) --unlock
-	@$(SNAKEMAKE) --rerun-incomplete $(ARGS)
+	@$(IN_VENV) exec bqlib resume "$(CONFIG)" --profile "$(PROFILE)" $(ARGS)
 
 test: setup ## run the tests
 	@$(IN_VENV) exec python -m pytest $(ARGS)

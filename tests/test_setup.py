@@ -62,7 +62,8 @@ def small(tmp_path):
     folder = tmp_path / "a b" / "small"
     (folder / "tools").mkdir(parents=True)
     shutil.copy(PROJECT / "tools/setup.sh", folder / "tools")
-    shutil.copy(PROJECT / "tools/runs.py", folder / "tools")
+    (folder / "bqlib" / "running").mkdir(parents=True)
+    shutil.copy(PROJECT / "bqlib/running/alive.py", folder / "bqlib" / "running")
     (folder / "pyproject.toml").write_text(PYPROJECT)
     (folder / "requirements.lock").write_text("pip==26 \\\n    --hash=sha256:0\n")
     (folder / "straw.py").write_text(PIP)

@@ -120,7 +120,7 @@ fi
 python=${PYTHON:-python3}
 check_python
 if [ -e .venv ] || [ -L .venv ]; then
-    runs=$(.venv/bin/python tools/runs.py 2>/dev/null) || runs=
+    runs=$(.venv/bin/python bqlib/running/alive.py 2>/dev/null) || runs=
     [ -z "$runs" ] || stop ".venv is out of date, and a run is using it:" "$runs" "Wait for it, or stop it first."
     if [ -n "$ready" ]; then
         say "Removing .venv: requirements.lock, pyproject.toml, Python or this folder is not what it was made for."

@@ -33,6 +33,8 @@ class Command:
     examples : tuple of str
     arguments : tuple of (str, dict)
         Each for ``argparse.ArgumentParser.add_argument``.
+    passes_on : bool
+        Whether `run` takes the other words of the command line, for Snakemake, as `others`.
     """
 
     name: str
@@ -41,10 +43,11 @@ class Command:
     about: str
     examples: tuple[str, ...]
     arguments: tuple[tuple[str, dict], ...]
+    passes_on: bool = False
 
 
 SWEEP_FILE = ("sweep", {"help": "the sweep file (YAML)"})
-SHELF = ("--shelf", {"help": "folder of named targets (default: targets/ beside the sweep file)"})
+SHELF = ("--shelf", {"help": "folder of named targets (default: targets/ beside the sweep file, or bqlib's)"})
 RESULTS_FOLDER = ("results", {"help": "the folder of results, such as results/quick"})
 AS_JSON = ("--json", {"action": "store_true", "dest": "as_json", "help": "print JSON"})
 

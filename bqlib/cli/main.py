@@ -8,7 +8,7 @@ import textwrap
 from contextlib import suppress
 from functools import partial
 
-from bqlib.cli import lists, results, sweeps
+from bqlib.cli import lists, results, running, sweeps
 from bqlib.cli.command import (
     CLOSED_PIPE,
     INTERRUPTED,
@@ -17,12 +17,10 @@ from bqlib.cli.command import (
     NoAnswerError,
     ProblemError,
 )
+from bqlib.running.settings import default_sweep
 
-COMMANDS = (*sweeps.COMMANDS, *lists.COMMANDS, *results.COMMANDS)  # in the order of the help
-ABOUT = """\
-Commands that help before and after a sweep. Snakemake runs the sweep itself:
-
-  snakemake --profile profiles/local --configfile config/quick.yaml"""
+COMMANDS = (*running.COMMANDS, *sweeps.COMMANDS, *lists.COMMANDS, *results.COMMANDS)  # in the order of the help
+ABOUT = "Runs sweeps of point-selection rules through Snakemake, and helps before and after."
 EXIT_CODES = """\
 exit codes:
   0    the command succeeded and found no problem
@@ -57,7 +55,7 @@ def main(arguments=None):
 
 
 def _answer(arguments):
-    chosen = vars(parser().parse_args(arguments))
+    chosen = _chosen(sys.argv[1:] if arguments is None else list(arguments))
     run = chosen.pop("run")
     try:
         return run(**chosen) or 0
@@ -72,6 +70,17 @@ def _answer(arguments):
             raise
         print(f"bqlib: {' '.join(str(error).split())}: mend or remove it", file=sys.stderr)
         return NO_ANSWER
+
+
+def _chosen(words):
+    """What a command line chooses, by name; `others` are the words that it leaves for Snakemake."""
+    if not any(words[:1] == [command.name] and command.passes_on for command in COMMANDS):
+        return vars(parser().parse_args(words))
+    # The sweep is the first word, or it is not named: later words belong to Snakemake's options.
+    if not words[1:] or words[1].startswith("-") and words[1] not in ("-h", "--help"):
+        words = [words[0], str(default_sweep()), *words[1:]]
+    chosen, others = parser().parse_known_args(words)
+    return vars(chosen) | {"others": others}
 
 
 def _open_outputs():
@@ -107,6 +116,7 @@ def parser():
             help=command.summary,
             description=textwrap.fill(command.about, width),
             epilog="examples:\n" + "\n".join(f"  {example}" for example in command.examples),
+            allow_abbrev=not command.passes_on,
             **form,
         )
         for argument, keywords in command.arguments:

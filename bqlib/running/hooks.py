@@ -41,8 +41,9 @@ from bqlib.running.errors import RunError
 from bqlib.running.journal import note_name
 from bqlib.running.paths import Paths
 from bqlib.running.preflight import check_origin, check_results_folder, why_jobs_fail
-from bqlib.running.settings import refuse_settings, site_file
-from bqlib.sweep.file import load, shelf_beside
+from bqlib.running.settings import default_sweep, refuse_settings, site_file
+from bqlib.sweep import shipped
+from bqlib.sweep.file import load, shelf_of
 from bqlib.sweep.words import SweepError
 
 ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -66,9 +67,8 @@ def prepare(workflow, config, shell):
     # installed here; then matplotlib cannot be imported, neither for figures nor by plug-ins.
     os.environ["MPLBACKEND"] = "agg"
     project = Path(str(workflow.current_basedir)).parent.parent
-    default = project / "config" / "config.yaml"
-    sweep = Path(workflow.configfiles[-1]) if workflow.configfiles else default
-    shelf = shelf_beside(default)
+    sweep = Path(workflow.configfiles[-1]) if workflow.configfiles else default_sweep()
+    shelf = shelf_of(sweep)
     try:
         if workflow.is_main_process and _is_on_top(workflow, project):
             refuse_settings(workflow.config_settings.config, workflow.config_settings.configfiles)
@@ -268,8 +268,12 @@ def _is_on_top(workflow, project):
     Snakemake's ``main_snakefile`` is the file of the command. Without this, keys that an importing
     workflow reads would be refused.
     """
+    main = Path(workflow.main_snakefile)
     ours = [project / "Snakefile", project / "workflow" / "Snakefile"]
-    return Path(workflow.main_snakefile).resolve() in [path.resolve() for path in ours]
+    if main.resolve() in [path.resolve() for path in ours]:
+        return True
+    template = shipped.TEMPLATE / "Snakefile"  # which does nothing but include ours
+    return main.is_file() and main.read_bytes() == template.read_bytes()
 
 
 def _settings_of_profiles():

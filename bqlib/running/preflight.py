@@ -11,7 +11,6 @@ from bqlib.results.layout import Layout
 from bqlib.results.retry import outdated
 from bqlib.running.errors import RunError
 from bqlib.schema import SCHEMA_VERSION
-from bqlib.sweep.file import shelf_beside
 
 LEAST_SPACE = 2**20  # bytes; with less, a disk is full
 
@@ -83,8 +82,6 @@ def check_origin(paths, experiment, is_known):
     strange = [path for path in others if not is_known(at.file(path))]
     if strange:
         command = ["bqlib", "retry", "--sweep", str(paths.sweep), str(at.folder)]
-        if shelf_beside(paths.sweep).resolve() != paths.shelf.resolve():
-            command[4:4] = ["--shelf", os.path.relpath(paths.shelf)]
         raise RunError(
             f"{at.folder} holds {len(strange)} files of another sweep or of other code, which "
             f"Snakemake did not make here; the first is {strange[0]}. To keep them, give the sweep "

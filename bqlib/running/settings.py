@@ -2,8 +2,10 @@
 
 import os
 import shlex
+from pathlib import Path
 
 from bqlib.running.errors import RunError
+from bqlib.sweep import shipped
 
 SITE = "site"  # the one key of --config that is ours
 DEFAULT_SITE = "profiles/local/site.yaml"
@@ -43,6 +45,12 @@ def refuse_settings(given, files):
         raise RunError("\n".join(problems))
 
 
+def default_sweep():
+    """The sweep of a run that names none: ``config/config.yaml`` here, or that of bqlib."""
+    own = Path("config", "config.yaml")
+    return own if own.is_file() else shipped.DEFAULT_SWEEP
+
+
 def site_file(config, of_profiles, project):
     """Path of the site file.
 
@@ -53,7 +61,8 @@ def site_file(config, of_profiles, project):
     of_profiles : callable
         Gives what the profiles alone set, a dict. Called only where `config` has no site.
     project : Path
-        Folder of the project, at which relative paths start.
+        Folder of the workflow, at which relative paths start that lead to no file from the working
+        directory.
 
     Raises
     ------
@@ -70,8 +79,8 @@ def site_file(config, of_profiles, project):
     name = config.get(SITE, DEFAULT_SITE)
     if not isinstance(name, str):
         raise RunError(f"--config {SITE}={name}: must be the path of a site file")
-    path = project / name
+    path = Path(name) if Path(name).is_file() else project / name
     if not path.is_file():
-        start = "" if os.path.isabs(name) else f" (a relative path starts at {project})"
+        start = "" if os.path.isabs(name) else f", nor one in {Path.cwd()}"
         raise RunError(f"--config {SITE}={name}: there is no site file {path}{start}")
     return path

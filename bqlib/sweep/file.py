@@ -23,7 +23,7 @@ from pydantic import (
 from bqlib import embeddings
 from bqlib.candidates import SOURCES, Candidates
 from bqlib.checks import checked_points
-from bqlib.sweep import plugins, registry, yamlfile
+from bqlib.sweep import plugins, registry, shipped, yamlfile
 from bqlib.sweep.build import build_integrand, build_kernel
 from bqlib.sweep.experiment import Experiment
 from bqlib.sweep.families import (
@@ -57,7 +57,8 @@ def load(path, shelf=None):
     path : str or Path
         The YAML file.
     shelf : str or Path, optional
-        Folder of named targets. Default: ``targets/`` beside the file.
+        Folder of named targets. Default: ``targets/`` beside the file if it is there, or the
+        targets that come with bqlib.
 
     Returns
     -------
@@ -73,7 +74,7 @@ def load(path, shelf=None):
         tree, lines, problems = yamlfile.read(path)
     except yamlfile.UnreadableError as error:
         raise SweepError(f"{path}:{error.line}: {error}") from None
-    reading = _Reading(path.parent, shelf_beside(path) if shelf is None else Path(shelf))
+    reading = _Reading(path.parent, shelf_of(path) if shelf is None else Path(shelf))
     try:
         sweep = _Sweep.model_validate(tree, context=reading)
     except ValidationError as error:
@@ -114,9 +115,10 @@ def json_schema():
     return {"$schema": Untitled.schema_dialect, **schema}
 
 
-def shelf_beside(path):
-    """The default folder of named targets of a sweep file."""
-    return Path(path).parent / "targets"
+def shelf_of(path):
+    """The folder of named targets of a sweep file: ``targets/`` beside it, or that of bqlib."""
+    own = Path(path).parent / "targets"
+    return own if own.is_dir() else shipped.TARGETS
 
 
 def _too_large(experiment):

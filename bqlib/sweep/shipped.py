@@ -1,0 +1,12 @@
+"""The files that come with bqlib: the workflow, its profiles, sweeps and named targets."""
+
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+# Inside an installed package; a checkout has them beside it.
+PROJECT = _PACKAGE / "project" if (_PACKAGE / "project").is_dir() else _PACKAGE.parent
+SNAKEFILE = PROJECT / "Snakefile"
+PROFILES = PROJECT / "profiles"
+DEFAULT_SWEEP = PROJECT / "config" / "config.yaml"
+TARGETS = PROJECT / "config" / "targets"
+TEMPLATE = PROJECT / "workflow" / "template"  # of a project of one's own
