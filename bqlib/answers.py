@@ -72,7 +72,7 @@ def checked_answer(
 
     The first axis of `shape` must be that of the points, on which a bad row is named.
     """
-    answer = _of_shape(answer, shape, points, who)
+    answer = of_shape(answer, shape, points, who)
     good = np.isfinite(answer)
     if allow_minus_infinity:
         good |= np.isneginf(answer)
@@ -89,7 +89,7 @@ def checked_answer(
 
 def checked_pairs(answer: Any, x: Array, y: Array, who: str, axes: tuple[int, ...] = ()) -> Array:
     """What a kernel returned for points x (n, d) and y (m, d): finite numbers (n, m, *axes)."""
-    answer = _of_shape(answer, (len(x), len(y), *axes), x, who)
+    answer = of_shape(answer, (len(x), len(y), *axes), x, who)
     if not np.isfinite(answer).all():
         i, j = np.argwhere(~np.isfinite(answer))[0][:2].tolist()
         first, second = (np.array2string(point, threshold=8) for point in (x[i], y[j]))
@@ -100,7 +100,8 @@ def checked_pairs(answer: Any, x: Array, y: Array, who: str, axes: tuple[int, ..
     return answer
 
 
-def _of_shape(answer: Any, shape: tuple[int, ...], points: Array, who: str) -> Array:
+def of_shape(answer: Any, shape: tuple[int, ...], points: Array, who: str) -> Array:
+    """What somebody's function returned for points, as numbers of this shape, finite or not."""
     if answer is None:
         raise TypeError(f"{who} returned None; it must return numbers: check its return statement")
     array = checked_array(answer, f"what {who} returned")

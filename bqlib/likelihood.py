@@ -118,10 +118,16 @@ def fit_kernel(kernel: Stationary, points: ArrayLike, values: ArrayLike) -> Kern
     f = checked_values_of_f(values, len(x))
     if not len(x):
         raise ValueError("there are no points; give at least one")
-    if not f.any():
-        raise ValueError("all values are zero, so every length-scale fits; give other values of f")
     distinct = first_occurrence(x) == np.arange(len(x))
     x, f = x[distinct], f[distinct]
+    if not f.any():
+        raise ValueError("all values are zero, so every length-scale fits; give other values of f")
+    widths = np.ptp(x, axis=0)
+    if ((widths > 0) & (widths < SHORTEST / SHORT)).any():
+        raise ValueError(
+            f"the points differ by at most {widths[widths > 0].min():g} in a coordinate; the "
+            f"smallest length-scale is {SHORTEST:g}: change the unit of length"
+        )
     if isinstance(kernel, ExponentiatedQuadratic) and kernel.covariance is not None:
         # In coordinates where the covariance is I, one length-scale is left.
         factor: Any = np.linalg.cholesky(kernel.covariance)
@@ -285,7 +291,8 @@ def _lengthscale(kernel: Stationary) -> float | Array:
 
 def _with_lengthscales(kernel: Stationary, logs: Array) -> Stationary:
     one_each = isinstance(kernel.lengthscale, np.ndarray)
-    lengthscale = np.exp(logs) if one_each else float(np.exp(logs[0]))
+    lengthscales = np.clip(np.exp(logs), SHORTEST, LONGEST)  # which exp may leave by rounding
+    lengthscale = lengthscales if one_each else float(lengthscales[0])
     return replace(kernel, lengthscale=lengthscale)
 
 

@@ -196,6 +196,37 @@ def test_a_block_of_a_data_set_names_the_row_among_all():
             embed(kernel, Empirical(POOL)).kernel_mean(points)
 
 
+class Shorter(Kernel):
+    """A kernel of somebody else that forgets the second points."""
+
+    dim = 2
+
+    def __call__(self, x, y):
+        return np.ones(len(x))
+
+    def diagonal(self, x):
+        return np.ones(len(x))
+
+    def gradient(self, x, y):
+        return np.ones(x.shape)
+
+
+def test_a_block_of_a_data_set_must_have_its_shape():
+    with pytest.raises(ValueError, match=r"k\(x, y\) of Shorter returned shape \(40,\) for"):
+        embed(Shorter(), Empirical(POOL))
+
+
+def test_f_may_return_one_array_again_and_again():
+    design = bqlib.iid(NORMAL, INNER, 6, rng=0)
+    kept = np.zeros(())
+
+    def f(x):
+        kept[...] = x[0]
+        return kept
+
+    assert design.integrate(f).mean == design.integrate(lambda x: x[0]).mean
+
+
 def test_minus_infinity_is_a_log_density():
     outside = Product([pair("log_density", POOL[ROW], -np.inf)[0]])
     assert outside.log_density(POOL)[ROW] == -np.inf and outside.density(POOL)[ROW] == 0
@@ -241,6 +272,13 @@ def test_draws_of_a_target_are_checked(draws, said, fresh):
 def test_a_prior_variance_is_finite(value):
     with pytest.raises(ValueError, match=f"prior variance of .* under .* is {value}; it must be"):
         Embedding(INNER, NORMAL, lambda x: x[:, 0], lambda x: x, value)
+
+
+def test_a_prior_variance_is_a_number_of_its_own():
+    variance = np.array(0.5)
+    embedding = Embedding(INNER, NORMAL, lambda x: x[:, 0], lambda x: x, variance)
+    variance[...] = 2.0
+    assert embedding.prior_variance == 0.5
 
 
 def test_points_of_a_design_of_somebody_else_are_checked():

@@ -221,6 +221,12 @@ def test_one_point_tells_no_length_scale(kernel):
         )
 
 
+def test_a_fit_reaches_the_longest_length_scale():
+    x = np.arange(5.0)[:, None] * [1, 1e-3]
+    fit = fit_kernel(KERNELS[1], 1e49 * x, np.sin(x[:, 0]))
+    assert fit.kernel.lengthscale.max() <= 1e50
+
+
 def test_what_deserves_a_second_look():
     x = points(40)
     constant = fit_kernel(ExponentiatedQuadratic(1.0), x, np.ones(40))
@@ -276,6 +282,9 @@ def test_a_search_that_ends_early_says_so(monkeypatch):
             "all values are zero, so every length-scale",
         ),
         (KERNELS[0], points(3)[:0], [], ValueError, "there are no points"),
+        (KERNELS[0], points(3)[[0, 0, 1]], [0, 1, 0], ValueError, "all values are zero, so every"),
+        (KERNELS[0], points(3) * 1e-52, [1, 2, 3], ValueError, "1e-50: change the unit of length"),
+        (KERNELS[0], points(3) * 1e-250, [1, 2, 3], ValueError, "change the unit of length"),
     ],
 )
 def test_what_cannot_be_fitted(kernel, x, values, error, message):

@@ -173,7 +173,7 @@ class Design:
                     f"f returned shape {value.shape} for one point of shape {x.shape}; it must "
                     "return a number. If f takes all points at once, set vectorized=True"
                 )
-            found.append(value)
+            found.append(float(value))  # the array may be one that f uses again
         return np.array(found)[index]
 
 

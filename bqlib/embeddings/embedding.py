@@ -58,7 +58,7 @@ class Embedding:
                 f"the prior variance of {pair} is {variance}; it must be finite: change the unit "
                 "of length, or check the kernel and the target for infinite numbers"
             )
-        object.__setattr__(self, "prior_variance", prior_variance)
+        object.__setattr__(self, "prior_variance", variance)
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         # Functions that close over the pair do not pickle, but the pair that gave them does.

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bqlib.answers import checked_diagonal
+from bqlib.answers import checked_diagonal, of_shape
 from bqlib.arrays import Array
 from bqlib.embeddings.embedding import Embedding, register
 from bqlib.kernels import Kernel
@@ -17,24 +17,28 @@ def any_kernel_empirical(kernel: Kernel, target: Empirical) -> Embedding:
 
     O(n M) time for n points and O(M^2) once, block by block.
     """
-    data, weights = target.points, target.weights
+    data, weights, name = target.points, target.weights, type(kernel).__name__
+
+    # A block would count its own rows. So NaN at a point is found by the diagonal, or in the sums.
+    def gram(x: Array, y: Array) -> Array:
+        return of_shape(kernel(x, y), (len(x), len(y)), x, f"k(x, y) of {name}")
 
     def kernel_mean(x: Array) -> Array:
-        # A block would count its own rows: a kernel that fails at a point fails here, with its row.
         checked_diagonal(kernel, x)
         mean = np.zeros(len(x))
         for rows in _blocks(len(x)):
             for own in _blocks(len(data)):
-                mean[rows] += kernel(x[rows], data[own]) @ weights[own]
+                mean[rows] += gram(x[rows], data[own]) @ weights[own]
         return mean
 
     def kernel_mean_gradient(x: Array) -> Array:
         gradient = np.zeros(x.shape)
         for rows in _blocks(len(x)):
             for own in _blocks(len(data)):
-                gradient[rows] += np.einsum(
-                    "nmd,m->nd", kernel.gradient(x[rows], data[own]), weights[own]
-                )
+                slopes = kernel.gradient(x[rows], data[own])
+                shape = (len(x[rows]), len(data[own]), x.shape[1])
+                slopes = of_shape(slopes, shape, x[rows], f"the gradient of {name}")
+                gradient[rows] += np.einsum("nmd,m->nd", slopes, weights[own])
         return gradient
 
     checked_diagonal(kernel, data)
@@ -43,7 +47,7 @@ def any_kernel_empirical(kernel: Kernel, target: Empirical) -> Embedding:
         for own in _blocks(len(data)):
             if own.start >= rows.start:  # the other half of the matrix mirrors this one
                 count = 1 if own.start == rows.start else 2
-                part = weights[rows] @ kernel(data[rows], data[own]) @ weights[own]
+                part = weights[rows] @ gram(data[rows], data[own]) @ weights[own]
                 prior_variance += count * float(part)
     return Embedding(kernel, target, kernel_mean, kernel_mean_gradient, float(prior_variance))
 

@@ -9,6 +9,7 @@ import zarr
 
 from bqlib.results.codec import create, decode, empty_arrays, integrand_labels
 from bqlib.results.layout import HEAD, Layout
+from bqlib.results.text import one_line
 from bqlib.results.timings import digest_of, made_by, read_timing, sha256_of, timed_pieces
 from bqlib.schema import FAILED, OK, SCHEMA_VERSION, SWEEP_DIMS
 
@@ -42,7 +43,7 @@ def encode_piece(spec, seeds, trials):
             arrays["reason"][i] = curves
             continue
         for name, values in curves.items():
-            arrays[name][i] = values
+            arrays[name][i] = one_line(values) if name == "reason" else values
     cell = {name: getattr(spec.cell, name) for name in SWEEP_DIMS}
     attributes = {"schema_version": SCHEMA_VERSION, "digest": spec.digest, **cell}
     files = {}

@@ -101,8 +101,8 @@ def settle(results, finished, steps, scripts):
 
     An output that would be made of what it was made of gets a date after those of its inputs and
     of the scripts. One that would not gets a date before them. No file has a date in the future
-    then, not even a script. Files of other users stay as they are, and so do outputs that lack a
-    file.
+    then, not even a script. Files of other users keep their dates, but the record of an output
+    that must be made again is replaced by a copy. Outputs that lack a file stay as they are.
 
     Parameters
     ----------
@@ -135,6 +135,10 @@ def settle(results, finished, steps, scripts):
             before = min([after, *inputs]) - 1
             if _date(step.record) > before:
                 _set_date(step.record, before)
+            if _date(step.record) > before:  # another user's; a copy of it is ours
+                with suppress(OSError):
+                    write_atomically(step.record, read_regular(step.record))
+                    _set_date(step.record, before)
 
 
 def _make_newer(files, after, now, inputs=()):

@@ -1,4 +1,15 @@
-"""Tables of text, for terminals."""
+"""Text for terminals and files."""
+
+
+def one_line(text):
+    """The text in one line, with what UTF-8 cannot hold escaped.
+
+    Examples
+    --------
+    >>> print(one_line("no\\nfile \\udce9"))
+    no file \\udce9
+    """
+    return " ".join(text.split()).encode(errors="backslashreplace").decode()
 
 
 def aligned(rows, numbers=()):

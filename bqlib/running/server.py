@@ -22,8 +22,9 @@ from distributed import KilledWorker, as_completed, wait
 from bqlib.results.blocks import blocks_of
 from bqlib.results.layout import Layout
 from bqlib.results.retry import OUT_OF_MEMORY, WORKER_DIED, study_is_there
+from bqlib.results.text import one_line
 from bqlib.running.cluster import connect
-from bqlib.running.errors import ClusterError, OtherCodeError, RunError
+from bqlib.running.errors import ClusterError, OtherCodeError, RunError, TrialError
 from bqlib.running.journal import cancel_jobs
 from bqlib.running.kept import Kept, Progress
 from bqlib.running.paths import Paths, of_socket
@@ -170,7 +171,9 @@ class Server:
         if isinstance(error, OtherCodeError):
             self.end(error)
             raise error
-        if isinstance(error, MemoryError):
+        if isinstance(error, TrialError):
+            text = str(error)
+        elif isinstance(error, MemoryError):
             text = f"{OUT_OF_MEMORY}: {error}".removesuffix(": ")
         elif isinstance(error, KilledWorker):
             text = (
@@ -179,7 +182,7 @@ class Server:
             )
         else:
             text = f"{type(error).__name__}: {error}"
-        return " ".join(text.split()), None
+        return one_line(text), None
 
     async def work(self, request):
         """Bytes, and what goes to a file of timings."""

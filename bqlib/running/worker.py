@@ -8,7 +8,8 @@ from importlib.metadata import version
 
 from distributed import get_worker
 
-from bqlib.running.errors import OtherCodeError
+from bqlib.results.text import one_line
+from bqlib.running.errors import OtherCodeError, TrialError
 from bqlib.sweep.plugins import PluginError
 
 
@@ -22,6 +23,8 @@ def attempt(spec, seed, expected):
 
     Raises
     ------
+    TrialError
+        If the trial's own code fails.
     OtherCodeError
         If the worker runs other versions, or other code than the spec's digest stands for, or
         cannot load a plug-in.
@@ -40,9 +43,24 @@ def attempt(spec, seed, expected):
     with memory_limited(own_memory()):
         try:
             return spec.run(seed)
+        except MemoryError:
+            raise
         except (SystemExit, KeyboardInterrupt, GeneratorExit) as error:
             # Dask would close the worker for good, and tell nobody why.
-            raise RuntimeError(f"its code raised {error!r}, which ends programs") from error
+            text = f"its code raised {error!r}, which ends programs"
+            raise TrialError(_why(RuntimeError(text))) from error
+        except BaseException as error:
+            # An error of a plug-in's own class may not pickle, and its text may not be UTF-8. One
+            # that is no Exception, such as asyncio's for a cancelled task, would never be told of.
+            raise TrialError(_why(error)).with_traceback(error.__traceback__) from None
+
+
+def _why(error):
+    try:
+        said = str(error)
+    except Exception as another:  # of a text that somebody's class makes
+        said = f"its text cannot be had ({type(another).__name__})"
+    return one_line(f"{type(error).__name__}: {said}")
 
 
 def refuse_other_versions(theirs, ours, worker):

@@ -54,6 +54,9 @@ def test_trials_taken_over_make_the_same_bytes(experiment, tmp_path):
     assert sorted(taken) == [1, 2] and {seconds for _, seconds in taken.values()} == {1.5}
     assert versions == [SOFTWARE, {"numpy": "2.1"}]
     again = [taken[1][0], taken[2][0], trials[3]]
+    # A reason of a plug-in may hold what UTF-8 cannot.
+    odd, escaped = ([trials[1] | {"reason": text}] for text in ("\udce9", r"\udce9"))
+    assert encode_piece(spec, [1], odd) == encode_piece(spec, [1], escaped)
     assert encode_piece(spec, [1, 2, 3], again) == encode_piece(spec, [1, 2, 3], trials[1:])
 
 

@@ -2,6 +2,7 @@
 
 import os
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -114,6 +115,23 @@ def test_what_is_missing_and_what_belongs_to_others_is_left_alone(made, monkeypa
     set_dates([at.rates], [1e9])
     monkeypatch.setattr(os, "utime", refuse)
     assert settled() == [True, False]
+
+
+def test_outdated_outputs_of_another_user_are_made_again(made, monkeypatch):
+    at, steps, _, settled = made
+    assert settled() == [True, True]
+    before = at.record("rates").read_bytes()
+    theirs, set_date = {path.stat().st_ino for path in at.folder.rglob("*")}, os.utime
+
+    def as_another_user(path, times):
+        if times and os.stat(path).st_ino in theirs:
+            raise PermissionError(1, "Operation not permitted")
+        set_date(path, times)
+
+    monkeypatch.setattr(os, "utime", as_another_user)
+    assert settled() == [True, True]
+    assert settled([steps[0], replace(steps[1], made_by="changed")]) == [True, False]
+    assert at.record("rates").read_bytes() == before
 
 
 def test_pieces_and_studies_are_known_by_what_their_jobs_recorded(results):

@@ -1,5 +1,7 @@
 """Trials on workers: by the right code, and within the memory of their worker."""
 
+import asyncio
+import pickle
 import re
 import resource
 import time
@@ -12,7 +14,7 @@ from project import QUICK
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from bqlib.running import worker
-from bqlib.running.errors import OtherCodeError
+from bqlib.running.errors import OtherCodeError, TrialError
 from bqlib.running.site import Site
 from bqlib.running.worker import attempt, versions
 from bqlib.sweep.file import load
@@ -38,6 +40,43 @@ def test_a_trial_that_would_end_its_worker_says_so(monkeypatch, error):
     monkeypatch.setattr(type(spec), "run", run)
     with pytest.raises(RuntimeError, match=re.escape(f"its code raised {error!r}")):
         attempt(spec, 3, versions())
+
+
+class TwoTextsError(Exception):
+    """An error of somebody's plug-in, which pickles and cannot be made again."""
+
+    def __init__(self, first, second):
+        super().__init__(f"{first} and {second}")
+
+
+class TextlessError(Exception):
+    def __str__(self):
+        return self.missing
+
+
+@pytest.mark.parametrize(
+    "error, why",
+    [
+        (ValueError("two\nlines"), "ValueError: two lines"),
+        (OSError("no file caf\udce9"), r"OSError: no file caf\udce9"),
+        (TwoTextsError("one", "two"), "TwoTextsError: one and two"),
+        (asyncio.CancelledError("ours"), "CancelledError: ours"),
+        (BaseException("bare"), "BaseException: bare"),
+        (TextlessError(), "TextlessError: its text cannot be had (AttributeError)"),
+    ],
+)
+def test_why_a_trial_failed_is_a_text_that_files_hold(monkeypatch, error, why):
+    def run(spec, seed):
+        raise error
+
+    experiment = load(QUICK)
+    spec = experiment.spec(experiment.cells()[0])
+    monkeypatch.setattr(worker, "own_memory", lambda: None)
+    monkeypatch.setattr(type(spec), "run", run)
+    with pytest.raises(TrialError) as caught:
+        attempt(spec, 3, versions())
+    assert str(pickle.loads(pickle.dumps(caught.value))) == why
+    assert why.encode()
 
 
 def test_a_worker_has_no_more_than_its_memory():
