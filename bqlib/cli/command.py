@@ -47,7 +47,10 @@ class Command:
 
 
 SWEEP_FILE = ("sweep", {"help": "the sweep file (YAML)"})
-SHELF = ("--shelf", {"help": "folder of named targets (default: targets/ beside the sweep file, or bqlib's)"})
+SHELF = (
+    "--shelf",
+    {"help": "folder of named targets (default: targets/ beside the sweep file, or bqlib's)"},
+)
 RESULTS_FOLDER = ("results", {"help": "the folder of results, such as results/quick"})
 AS_JSON = ("--json", {"action": "store_true", "dest": "as_json", "help": "print JSON"})
 

@@ -19,7 +19,12 @@ from bqlib.cli.command import (
 )
 from bqlib.running.settings import default_sweep
 
-COMMANDS = (*running.COMMANDS, *sweeps.COMMANDS, *lists.COMMANDS, *results.COMMANDS)  # in the order of the help
+COMMANDS = (
+    *running.COMMANDS,
+    *sweeps.COMMANDS,
+    *lists.COMMANDS,
+    *results.COMMANDS,
+)  # in the order of the help
 ABOUT = "Runs sweeps of point-selection rules through Snakemake, and helps before and after."
 EXIT_CODES = """\
 exit codes:
@@ -77,7 +82,7 @@ def _chosen(words):
     if not any(words[:1] == [command.name] and command.passes_on for command in COMMANDS):
         return vars(parser().parse_args(words))
     # The sweep is the first word, or it is not named: later words belong to Snakemake's options.
-    if not words[1:] or words[1].startswith("-") and words[1] not in ("-h", "--help"):
+    if not words[1:] or (words[1].startswith("-") and words[1] not in ("-h", "--help")):
         words = [words[0], str(default_sweep()), *words[1:]]
     chosen, others = parser().parse_known_args(words)
     return vars(chosen) | {"others": others}
