@@ -90,6 +90,15 @@ def check_plugin(name, parameters):
     return PROBLEM if failed else 0
 
 
+def schema(of):
+    """Print the JSON Schema of sweep files or of site files."""
+    if of == "site":
+        from bqlib.running.site import json_schema  # 0.1 s
+    else:
+        from bqlib.sweep.file import json_schema  # 1.0 s
+    print_json(json_schema())
+
+
 def number_of_workers(text):
     """The value of --workers."""
     if not text.isdecimal() or int(text) < 1:
@@ -153,6 +162,29 @@ COMMANDS = (
         examples=("bqlib jobscript", "bqlib jobscript my-site.yaml"),
         arguments=(
             ("site", {"nargs": "?", "default": SITE, "help": f"the site file (default: {SITE})"}),
+        ),
+    ),
+    Command(
+        name="schema",
+        run=schema,
+        summary="print the JSON Schema of sweep files or site files",
+        about=(
+            "Prints a JSON Schema by which editors complete the keys and names of a sweep file or "
+            "a site file, and mark mistakes. It knows the plug-ins that installed packages offer. "
+            "It accepts all that bqlib validate accepts, and also some mistakes, which bqlib "
+            "validate then finds."
+        ),
+        examples=("bqlib schema > sweep.schema.json", "bqlib schema site > site.schema.json"),
+        arguments=(
+            (
+                "of",
+                {
+                    "nargs": "?",
+                    "choices": ("sweep", "site"),
+                    "default": "sweep",
+                    "help": "kind of file (default: sweep)",
+                },
+            ),
         ),
     ),
     Command(

@@ -65,6 +65,25 @@ class Site:
     wait: float = 30
 
 
+def json_schema():
+    """JSON Schema of a site file, for editors: it allows all that :func:`read_site` takes."""
+    from pydantic import TypeAdapter  # 0.1 s, which runs do not need
+
+    from bqlib.sweep.values import Untitled  # 0.1 s
+
+    found = TypeAdapter(Site).json_schema(schema_generator=Untitled)["properties"]
+    found["system"]["enum"] = list(SYSTEMS)
+    # A key that is left empty has its default.
+    properties = {key: {"anyOf": [value, {"type": "null"}]} for key, value in found.items()}
+    return {
+        "$schema": Untitled.schema_dialect,
+        "title": "A site of bqlib",
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": False,
+    }
+
+
 def read_site(path):
     """Read a site file.
 

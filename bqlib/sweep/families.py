@@ -3,17 +3,25 @@
 import inspect
 import json
 import math
-from functools import cache
+from functools import cache, partial
 from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin
 
 import numpy as np
 from numpy.typing import ArrayLike
-from pydantic import AfterValidator, BeforeValidator, ValidationError, ValidationInfo, create_model
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ValidationError,
+    ValidationInfo,
+    WithJsonSchema,
+    create_model,
+)
 
 from bqlib import embeddings
 from bqlib.checks import checked_covariance
 from bqlib.sweep import plugins, registry, yamlfile
 from bqlib.sweep.build import arguments, build_kernel
+from bqlib.sweep.values import Described, Untitled
 from bqlib.sweep.words import Keys, at_key, fail, problems_in, quoted, shown, unknown
 from bqlib.sweep.yamlfile import dotted
 from bqlib.targets import Empirical
@@ -76,14 +84,14 @@ def read_plugin(name, texts):
 
 
 def one_of(noun, allowed):
-    """Validator of a text that must be among those allowed; `noun` says what it is."""
+    """Type of a text that must be among those allowed; `noun` says what it is."""
 
     def allowed_only(value):
         if value not in allowed:
             raise ValueError(unknown(noun, value, allowed))
         return value
 
-    return AfterValidator(allowed_only)
+    return Annotated[str, AfterValidator(allowed_only), WithJsonSchema({"enum": list(allowed)})]
 
 
 def _numbers(value):
@@ -115,7 +123,7 @@ def _number_or_array(value):
 
 _PLAIN = {kind: kind for kind in (bool, int, float, str)}
 _PLAIN |= {kind | None: kind | None for kind in _PLAIN}
-_ARRAY = Annotated[Any, AfterValidator(_array)]
+_ARRAY = Annotated[Any, AfterValidator(_array), WithJsonSchema({"type": "array"})]
 
 
 def field_types(parameters):
@@ -131,7 +139,7 @@ def field_types(parameters):
         if kind is inspect.Parameter.empty and not required:
             kind = type(parameter.default)
         if get_origin(kind) is Literal and all(isinstance(word, str) for word in get_args(kind)):
-            kind = Annotated[str, one_of("value", get_args(kind))]
+            kind = one_of("value", get_args(kind))
         elif np.ndarray in (kind, get_origin(kind)) or kind == ArrayLike:
             kind = _ARRAY
         else:
@@ -190,6 +198,31 @@ def family_of(kind, content, folder):
     return registry.find(kind, name), content | {"family": name}
 
 
+def names_schema(kind):
+    """JSON Schema of the names of a kind: registered ones, and places of plug-ins."""
+    known = [*registry.PLACES[kind], *plugins.entry_points(kind)]
+    return {"anyOf": [{"enum": known}, {"type": "string", "pattern": plugins.PLACE.pattern}]}
+
+
+def families_schema(kind, keys):
+    """JSON Schema of a mapping with the name of a family and its parameters.
+
+    `keys` gives the model of a family. The parameters of plug-ins are not known here.
+    """
+    branches = []
+    for name in registry.PLACES[kind]:
+        known = keys(registry.find(kind, name)).model_json_schema(schema_generator=Untitled)
+        known["properties"]["family"] = {"const": name}
+        named = {"properties": {"family": {"const": name}}, "required": ["family"]}
+        branches.append({"if": named, "then": known})
+    return {
+        "type": "object",
+        "properties": {"family": names_schema(kind)},
+        "required": ["family"],
+        "allOf": branches,
+    }
+
+
 def _shape(value):
     if value is None:
         return value
@@ -211,10 +244,14 @@ class _KernelKeys(Keys):
 
 
 @cache
-def _kernel_keys(family):
+def kernel_keys(family):
+    """Pydantic's model of ``family`` and the parameters of a kernel."""
     fields = field_types(plugins.parameters("kernel", family))
     if "lengthscale" in inspect.signature(family).parameters:
-        fields["shape"] = (Annotated[Any, AfterValidator(_shape)], None)
+        fields["shape"] = (
+            Annotated[Any, AfterValidator(_shape), WithJsonSchema({"type": ["array", "null"]})],
+            None,
+        )
     return create_model("Kernel", __base__=_KernelKeys, **fields)
 
 
@@ -222,7 +259,7 @@ def checked_kernel(content, info: ValidationInfo):
     """Family and parameters of a kernel that has an embedding with every target."""
     reading = info.context
     family, content = family_of("kernel", content, reading.folder)
-    keys = _kernel_keys(family).model_validate(content)
+    keys = kernel_keys(family).model_validate(content)
     parameters = keys.model_dump()
     if parameters.get("shape", ...) is None:
         del parameters["shape"]
@@ -289,7 +326,7 @@ def function_keys(kind, function):
 
 
 def rule(kind):
-    """Validator of a design or weight rule: a name, or a family and its parameters."""
+    """Type of a design or weight rule: a name, or a family and its parameters."""
 
     def read(value, info: ValidationInfo):
         folder = info.context.folder
@@ -317,4 +354,8 @@ def rule(kind):
             and name != "family"
         }
 
-    return BeforeValidator(read)
+    def schema():
+        families = families_schema(kind, partial(function_keys, kind))
+        return {"anyOf": [names_schema(kind), families]}
+
+    return Annotated[Any, BeforeValidator(read), Described(schema)]

@@ -5,6 +5,7 @@ import json
 import math
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -15,6 +16,7 @@ from pydantic import (
     Field,
     ValidationError,
     ValidationInfo,
+    WithJsonSchema,
     create_model,
 )
 
@@ -26,17 +28,19 @@ from bqlib.sweep.build import build_integrand, build_kernel
 from bqlib.sweep.experiment import Experiment
 from bqlib.sweep.families import (
     checked_kernel,
+    families_schema,
     family_of,
     field_types,
     function_keys,
+    kernel_keys,
     one_of,
     rule,
     storable,
 )
 from bqlib.sweep.pairs import unworkable
 from bqlib.sweep.spec import Algorithm
-from bqlib.sweep.targets import checked_target
-from bqlib.sweep.values import LARGEST_COUNT, Count, Label, Positive
+from bqlib.sweep.targets import checked_target, target_schema
+from bqlib.sweep.values import LARGEST_COUNT, Count, Described, Label, Positive, Untitled
 from bqlib.sweep.words import Keys, SweepError, at_key, fail, problems_in, shown, unknown
 from bqlib.sweep.yamlfile import dotted
 from bqlib.targets import Empirical
@@ -95,6 +99,19 @@ def load(path, shelf=None):
     if too_large:
         raise SweepError(f"{path}:{lines['seeds',]}: seeds: {too_large}")
     return experiment
+
+
+def json_schema():
+    """JSON Schema of a sweep file, for editors.
+
+    It comes from the types by which :func:`load` checks. It allows all that :func:`load` takes, and
+    refuses unknown keys, wrong types, and unknown names of families, rules and studies. Problems
+    between keys, or in the numbers of a family, are found by :func:`load` alone.
+    """
+    schema = _Sweep.model_json_schema(schema_generator=Untitled) | {"title": "A sweep of bqlib"}
+    for key in ("kernels", "integrands"):  # whose labels have the pattern of a label
+        schema["properties"][key]["additionalProperties"] = False
+    return {"$schema": Untitled.schema_dialect, **schema}
 
 
 def shelf_beside(path):
@@ -163,8 +180,8 @@ def _lengthscale(value, info: ValidationInfo):
 
 class _AlgorithmKeys(Keys):
     name: Label = Field(description="the label that results carry")
-    design: Annotated[Any, rule("design")] = Field(description="the name of a design")
-    weights: Annotated[Any, rule("weights")] = Field(description="the name of a weight rule")
+    design: rule("design") = Field(description="the name of a design")
+    weights: rule("weights") = Field(description="the name of a weight rule")
 
 
 def _algorithm(value, info: ValidationInfo):
@@ -193,16 +210,25 @@ def _algorithm(value, info: ValidationInfo):
     return algorithm
 
 
+def _algorithm_schema():
+    keys = _AlgorithmKeys.model_json_schema(schema_generator=Untitled)
+    return {"anyOf": [{"enum": list(registry.ALGORITHMS)}, keys]}
+
+
 _CandidatesKeys = create_model(
     "Candidates",
     __base__=Keys,
     **field_types(inspect.signature(Candidates, eval_str=True).parameters)
     | {
         "size": (Count, Candidates.size),
-        "source": (Annotated[str, one_of("source", SOURCES)], Candidates.source),
+        "source": (one_of("source", SOURCES), Candidates.source),
         "inflation": (Positive, Candidates.inflation),
     },
 )
+
+
+def _candidates_schema():
+    return _CandidatesKeys.model_json_schema(schema_generator=Untitled)
 
 
 def _candidates(content, info: ValidationInfo):
@@ -239,6 +265,14 @@ def _outside(box, label, target, info):
             build_kernel(content, shortest, target).diagonal(np.array(box, dtype=float).T)
         except Exception as error:  # a plug-in may raise any
             yield f"box {plugins.reason_of(error)} (target {label}, kernel {name})"
+
+
+def _kernel_schema():
+    return families_schema("kernel", kernel_keys)
+
+
+def _integrand_schema():
+    return families_schema("integrand", partial(function_keys, "integrand"))
 
 
 def _integrand(content, info: ValidationInfo):
@@ -297,6 +331,14 @@ def _points(value, info: ValidationInfo):
     return value
 
 
+_WINDOW = {
+    "type": "array",
+    "items": {"type": "integer", "minimum": 1},
+    "minItems": 2,
+    "maxItems": 2,
+}
+
+
 def _window(value, info: ValidationInfo):
     if len(value) != 2 or not 1 <= value[0] < value[1]:
         raise ValueError(f"must be [first, last] with 1 <= first < last, not {value}")
@@ -314,27 +356,36 @@ class _Sweep(Keys):
     }
 
     name: Label = Field(description="a label; the results go to results/<name>")
-    title: str = ""
-    targets: list[Annotated[Any, BeforeValidator(checked_target)]] = Field(
-        min_length=1, description="a list of targets, by name, by path or written out"
+    title: str = Field(default="", description="a text for figures and reports")
+    targets: list[Annotated[Any, BeforeValidator(checked_target), Described(target_schema)]] = (
+        Field(min_length=1, description="a list of targets, by name, by path or written out")
     )
     lengthscales: list[Annotated[Positive, AfterValidator(_lengthscale)]] = Field(
         min_length=1, description="a list of positive numbers"
     )
-    kernels: dict[Label, Annotated[dict[str, Any], AfterValidator(checked_kernel)]] = Field(
-        min_length=1, description="a mapping from labels to kernels"
+    kernels: dict[
+        Label,
+        Annotated[dict[str, Any], AfterValidator(checked_kernel), Described(_kernel_schema)],
+    ] = Field(min_length=1, description="a mapping from labels to kernels")
+    algorithms: list[Annotated[Any, BeforeValidator(_algorithm), Described(_algorithm_schema)]] = (
+        Field(min_length=1, description="a list of algorithms")
     )
-    algorithms: list[Annotated[Any, BeforeValidator(_algorithm)]] = Field(
-        min_length=1, description="a list of algorithms"
-    )
-    candidates: Annotated[dict[str, Any], AfterValidator(_candidates)] = Field(
-        default={}, validate_default=True
-    )
-    integrands: dict[Label, Annotated[dict[str, Any], AfterValidator(_integrand)]] = Field(
-        default={}
-    )
+    candidates: Annotated[
+        dict[str, Any], AfterValidator(_candidates), Described(_candidates_schema)
+    ] = Field(default={}, validate_default=True, description="the pool to pick points from")
+    integrands: dict[
+        Label, Annotated[dict[str, Any], AfterValidator(_integrand), Described(_integrand_schema)]
+    ] = Field(default={}, description="a mapping from labels to families of test functions")
     n: Annotated[Count, AfterValidator(_points)] = Field(description="the largest number of points")
     seeds: Count = Field(description="the number of replications")
-    seeds_per_job: Count = 10
-    rate_windows: list[Annotated[list[int], AfterValidator(_window)]] = Field(default=[])
-    studies: list[Annotated[str, AfterValidator(_study)]] = Field(default=[])
+    seeds_per_job: Count = Field(default=10, description="the seeds that one job computes")
+    rate_windows: list[Annotated[list[int], AfterValidator(_window), WithJsonSchema(_WINDOW)]] = (
+        Field(default=[], description="a list of ranges [first, last] of n for rates")
+    )
+    studies: list[
+        Annotated[
+            str,
+            AfterValidator(_study),
+            Described(lambda: {"enum": list(registry.PLACES["study"])}),
+        ]
+    ] = Field(default=[], description="a list of names of studies")

@@ -20,6 +20,7 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
+PLACE = re.compile(r":|\.py$")  # what the place of a plug-in has, and no name
 OURS = str(Path(__file__).parent.parent)  # folder of bqlib
 # Keys of a target file that are texts for readers and do not affect results.
 FREE_TEXT = ("name", "about", "source", "licence")
@@ -103,7 +104,7 @@ def is_place(name):
     >>> is_place("mine.py:Banana"), is_place("mypackage.targets:Banana"), is_place("sbq")
     (True, True, False)
     """
-    return ":" in name or name.endswith(".py")
+    return PLACE.search(name) is not None
 
 
 def absolute(place, folder):

@@ -3,11 +3,11 @@
 import json
 from functools import cache
 
-from pydantic import Field, ValidationError, ValidationInfo, create_model
+from pydantic import Field, TypeAdapter, ValidationError, ValidationInfo, create_model
 
 from bqlib.sweep import plugins
 from bqlib.sweep.build import build_target
-from bqlib.sweep.families import family_of, field_types, storable
+from bqlib.sweep.families import families_schema, family_of, field_types, storable
 from bqlib.sweep.textfile import read_text
 from bqlib.sweep.values import Label, checked_label
 from bqlib.sweep.words import Keys, SweepError, at_key, fail, problems_in, quoted, shown, unknown
@@ -54,6 +54,15 @@ def checked_target(value, info: ValidationInfo):
         fail(*[((), problem) for problem in error.problems])
     reading.targets[path.stem] = target
     return path.stem, content, target
+
+
+def target_schema():
+    """JSON Schema of a target by its name or path, or written out."""
+    written = families_schema("target", _target_keys)
+    name = TypeAdapter(Label).json_schema()
+    written = written | {"required": ["name", "family"]}
+    written["properties"] = {"name": name} | written["properties"]
+    return {"anyOf": [{"type": "string"}, written]}
 
 
 def read_target(path):

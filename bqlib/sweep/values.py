@@ -2,19 +2,41 @@
 
 import math
 import re
-from typing import Annotated
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, WithJsonSchema
+from pydantic.json_schema import GenerateJsonSchema
 
 from bqlib.sweep.words import quoted
 
 LARGEST_COUNT = 1_000_000_000  # far more than can run, but small enough to plan
 # Programs that read exported tables take these words for missing values, truth values or numbers.
+_LABEL = "[a-z][a-z0-9_]*"
+LONGEST_LABEL = 64  # it becomes the name of a folder
 NOT_LABELS = ("nan", "null", "na", "none", "true", "false", "inf", "infinity")
 
 
+@dataclass(frozen=True)
+class Described:
+    """Beside a validator: the JSON Schema of what it takes, made only when it is asked for."""
+
+    schema: Callable[[], dict[str, Any]]
+
+    def __get_pydantic_json_schema__(self, *_):
+        return self.schema()
+
+
+class Untitled(GenerateJsonSchema):
+    """JSON Schema without titles, which would repeat the names of the keys."""
+
+    def field_title_should_be_set(self, _):
+        return False
+
+
 def checked_label(value):
-    if not re.fullmatch("[a-z][a-z0-9_]*", value):
+    if not re.fullmatch(_LABEL, value):
         raise ValueError(
             f"{quoted(value)} is not a valid label: start with a letter, then use lower-case "
             "letters, digits and _"
@@ -24,8 +46,10 @@ def checked_label(value):
             f"{quoted(value)} cannot be a label: programs that read an exported table take it for "
             f"a missing value, a truth value or a number. Choose another, such as {value}_1"
         )
-    if len(value) > 64:  # it becomes the name of a folder
-        raise ValueError(f"a label has at most 64 characters, this one has {len(value)}")
+    if len(value) > LONGEST_LABEL:
+        raise ValueError(
+            f"a label has at most {LONGEST_LABEL} characters, this one has {len(value)}"
+        )
     return value
 
 
@@ -43,6 +67,23 @@ def _positive(value):
     return value
 
 
-Label = Annotated[str, AfterValidator(checked_label)]
-Count = Annotated[int, AfterValidator(_count)]
-Positive = Annotated[float, AfterValidator(_positive)]
+Label = Annotated[
+    str,
+    AfterValidator(checked_label),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "pattern": f"^{_LABEL}$",
+            "maxLength": LONGEST_LABEL,
+            "not": {"enum": list(NOT_LABELS)},
+        }
+    ),
+]
+Count = Annotated[
+    int,
+    AfterValidator(_count),
+    WithJsonSchema({"type": "integer", "minimum": 1, "maximum": LARGEST_COUNT}),
+]
+Positive = Annotated[
+    float, AfterValidator(_positive), WithJsonSchema({"type": "number", "exclusiveMinimum": 0})
+]

@@ -400,6 +400,7 @@ EVERY_COMMAND = [
     ["validate", "--shelf", SHELF, "sweep.yaml"],
     ["plan", "--shelf", SHELF, "sweep.yaml"],
     ["jobscript", str(PROJECT / "profiles" / "cluster" / "site.yaml")],
+    ["schema"],
     ["check-plugin", "uniform_weights.py:rule"],
     ["targets", "--shelf", SHELF],
     ["algorithms"],
@@ -410,6 +411,13 @@ EVERY_COMMAND = [
     ["retry", "--damaged", "--shelf", SHELF, "--sweep", "sweep.yaml", "small"],
     ["claims", "small"],
 ]
+
+
+def test_a_schema_is_that_of_the_project(capsys):
+    for words in (["schema"], ["schema", "site"]):
+        assert main(words) == 0
+        file = PROJECT / "config" / "schemas" / f"{words[-1].replace('schema', 'sweep')}.json"
+        assert capsys.readouterr().out == file.read_text()
 
 
 def test_every_command_works_without_docstrings(results):

@@ -1,10 +1,12 @@
 """Site files: what they mean, and what is said of wrong ones."""
 
 import pytest
+import yaml
+from jsonschema import Draft202012Validator
 from project import PROJECT
 
 from bqlib.running.errors import ClusterError
-from bqlib.running.site import Site, read_site
+from bqlib.running.site import SYSTEMS, Site, json_schema, read_site
 
 PROFILES = PROJECT / "profiles"
 
@@ -69,3 +71,21 @@ def test_what_is_wrong_with_a_site_is_said(tmp_path, text, problem):
     with pytest.raises(ClusterError, match=r"site\.yaml:") as caught:
         read_site(site_file(tmp_path, text))
     assert problem in str(caught.value)
+
+
+def test_the_schema_for_editors_accepts_what_is_read_and_finds_mistakes(tmp_path):
+    schema = Draft202012Validator(json_schema())
+    for path in PROFILES.glob("*/site.yaml"):
+        assert schema.is_valid(yaml.safe_load(path.read_text()))
+    values = (None, True, 0, 1, 2.5, "4GiB", "01:00:00", "a=b", *SYSTEMS, ["a"], ["a", 1], {"a": 1})
+    refused = 0
+    for key in (*Site.__dataclass_fields__, "worker"):
+        for value in values:
+            content = {key: value}
+            try:
+                read_site(site_file(tmp_path, yaml.safe_dump(content)))
+            except ClusterError:
+                refused += not schema.is_valid(content)
+            else:
+                assert schema.is_valid(content), content
+    assert refused > 100

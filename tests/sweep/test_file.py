@@ -1,18 +1,20 @@
 """Sweep files: what a good one gives, and what is told of a bad one."""
 
 import json
+import random
 import re
 
 import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 from project import CONFIG
 from written_sweep import NORMAL, SWEEP, edited, loaded, problems_of
 
 from bqlib.candidates import Candidates
 from bqlib.sweep import registry
-from bqlib.sweep.file import load
+from bqlib.sweep.file import json_schema, load
 from bqlib.sweep.words import SweepError
 
 KEYS = (
@@ -609,6 +611,12 @@ def _places(tree, here=()):
             yield from _places(item, (*here, key))
 
 
+def _at(tree, place):
+    for key in place:
+        tree = tree[key]
+    return tree
+
+
 # Each example overwrites the sweep file of the one before.
 @settings(
     deadline=None,
@@ -621,10 +629,7 @@ def test_whatever_stands_in_a_file_is_loaded_or_told(sweep_folder, data):
     for _ in range(data.draw(st.integers(1, 3))):
         places = [place for place in _places(tree) if place]
         *around, last = data.draw(st.sampled_from(places))
-        inside = tree
-        for key in around:
-            inside = inside[key]
-        inside[last] = data.draw(VALUES)
+        _at(tree, around)[last] = data.draw(VALUES)
     text = yaml.safe_dump(tree)
     try:
         loaded(text)
@@ -640,3 +645,62 @@ def test_a_shelf_without_targets_is_named(tmp_path):
     (tmp_path / "sweep.yaml").write_text("name: x\ntargets: [chen2010_mixture]\n")
     with pytest.raises(SweepError, match="targets has no targets: give another folder with"):
         load(tmp_path / "sweep.yaml")
+
+
+# --- The schema for editors
+
+DOCUMENTED = [
+    *(path.read_text() for path in sorted(CONFIG.glob("*.yaml"))),
+    *re.findall(r"```yaml\n(.*?)```", (CONFIG / "README.md").read_text(), flags=re.DOTALL),
+]
+SCHEMA = Draft202012Validator(json_schema())
+
+
+def test_the_schema_is_one():
+    Draft202012Validator.check_schema(json_schema())
+
+
+@pytest.mark.parametrize("text", DOCUMENTED)
+def test_the_schema_accepts_every_sweep_of_the_project(text):
+    assert not [error.message for error in SCHEMA.iter_errors(yaml.safe_load(text))]
+
+
+def test_the_schema_accepts_what_a_sweep_accepts_and_finds_most_mistakes(tmp_path):
+    rng, caught = random.Random(0), {"key": [], "type": [], "name": [], "number": []}
+    for number in range(200):
+        kind = list(caught)[number % 4]
+        sweep = yaml.safe_load(SWEEP)
+        sweep["algorithms"].append({"name": "ours", "design": "iid", "weights": "bq"})
+        sweep["integrands"] = {"ridges": {"family": "rough_bumps", "narrowest": 0.1}}
+        sweep["targets"] = [{"name": "normal"} | NORMAL]
+        _mutate(sweep, kind, rng)
+        file = tmp_path / "mutated.yaml"
+        file.write_text(yaml.safe_dump(sweep))
+        try:
+            load(file)
+        except SweepError as error:
+            assert error.problems
+            caught[kind].append(not SCHEMA.is_valid(sweep))
+        else:
+            assert SCHEMA.is_valid(sweep), sweep
+    mistakes = caught["key"] + caught["type"] + caught["name"]
+    assert len(mistakes) > 120 and sum(mistakes) >= 0.9 * len(mistakes)
+
+
+def _mutate(sweep, kind, rng):
+    """Make one mistake in a sweep, or change a number of it."""
+    places = [place for place in _places(sweep) if place]
+    if kind == "key":
+        holders = [place for place in places if isinstance(_at(sweep, place), dict)]
+        mistaken = rng.choice(["seed", "lengthscale", "Family", "tpye", "x"])
+        _at(sweep, rng.choice([(), *holders]))[mistaken] = 1
+        return
+    wanted = {"type": object, "name": str, "number": int | float}[kind]
+    *around, key = rng.choice([p for p in places if isinstance(_at(sweep, p), wanted)])
+    holder = _at(sweep, around)
+    if kind == "type":
+        holder[key] = rng.choice([None, True, "word", 1.5, [], [["a"]], {"a": 1}])
+    elif kind == "name":
+        holder[key] += rng.choice(["x", "-", " ", "2"])
+    else:
+        holder[key] *= rng.choice([0, -1, 2, 0.5])
