@@ -26,7 +26,7 @@ def sobol(
     kernel: Kernel,
     n: int,
     *,
-    rng: Seed | None = None,
+    rng: Seed,
     candidates: Pool | None = None,
     initial: ArrayLike | None = None,
 ) -> Design:
@@ -44,7 +44,7 @@ def sobol(
     n : int
         Number of points.
     rng : numpy.random.Generator or int
-        Scrambles the sequence.
+        A generator, or the seed of one. Scrambles the sequence.
     candidates : optional
         Ignored after validation; accepted so that all designs have the same arguments.
     initial : array_like, shape (m, d), optional
