@@ -377,6 +377,11 @@ def test_sobol_points_follow_the_target():
     assert (inside >= box.lower).all() and (inside <= box.upper).all()
 
 
+def test_more_points_than_a_sobol_sequence_has_are_refused():
+    with pytest.raises(ValueError, match="n is 2147483648; a Sobol sequence has at most 2\\^30"):
+        make("sobol", 2**31)
+
+
 def test_sobol_points_of_a_product_are_those_of_its_blocks():
     box, one = Uniform([0.0, -1.0], [2.0, 3.0]), GaussianMixture([1.0], [[5.0]], [[[4.0]]])
     target = Product([box, one, TARGET])
