@@ -113,8 +113,11 @@ def test_the_table_of_variables_is_that_of_the_schema():
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page):
-    for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+    text = page.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#:]+)\)", text):
         assert (page.parent / target).exists(), target
+    for script in re.findall(r"`((?:benchmarks|docs|tools)/[\w/]+\.\w+)", text):
+        assert (ROOT / script).exists(), script
 
 
 @pytest.fixture(scope="module")
