@@ -1,5 +1,6 @@
 """Designs: what all have in common, and what each promises."""
 
+import inspect
 import json
 import sys
 from dataclasses import replace
@@ -24,6 +25,7 @@ from bqlib import (
     Stein,
     Uniform,
     embed,
+    sharded,
 )
 from bqlib.designs.design import support
 from bqlib.designs.interpolant import Interpolant
@@ -225,8 +227,16 @@ def test_bad_arguments_are_told(name, options, said):
 def test_arguments_of_a_wrong_type_are_told(name, options, said):
     with pytest.raises(TypeError, match=said):
         make(name, **options)
-    with pytest.raises(TypeError, match="rng is required"):
-        getattr(bqlib, name)(TARGET, KERNEL, 5)
+
+
+def test_rng_has_no_default():
+    # A design with a fixed pool draws nothing, and is called in the same way.
+    public = [getattr(bqlib, name) for name in bqlib.__all__] + [sharded.sbq, sharded.herding]
+    methods = [getattr(found, name, None) for found in public for name in ("sample", "draw")]
+    functions = [found for found in [*public, *methods] if inspect.isfunction(found)]
+    parameters = [inspect.signature(function).parameters for function in functions]
+    defaults = [taken["rng"].default for taken in parameters if "rng" in taken]
+    assert len(defaults) >= 20 and set(defaults) == {inspect.Parameter.empty}
 
 
 @pytest.mark.parametrize("name", [*DISTINCT, "joint"])
@@ -365,6 +375,11 @@ def test_sobol_points_follow_the_target():
     box = Uniform([0.0, -1.0], [2.0, 3.0])
     inside = make("sobol", 64, box).points
     assert (inside >= box.lower).all() and (inside <= box.upper).all()
+
+
+def test_more_points_than_a_sobol_sequence_has_are_refused():
+    with pytest.raises(ValueError, match="n is 2147483648; a Sobol sequence has at most 2\\^30"):
+        make("sobol", 2**31)
 
 
 def test_sobol_points_of_a_product_are_those_of_its_blocks():

@@ -27,7 +27,7 @@ def joint(
     kernel: Kernel,
     n: int,
     *,
-    rng: Seed | None = None,
+    rng: Seed,
     candidates: Pool = Candidates(),
     initial: ArrayLike | None = None,
     iterations: int = 400,
@@ -44,6 +44,8 @@ def joint(
     n : int
         Number of points.
     rng : numpy.random.Generator or int
+        A generator, or the seed of one. Draws the candidates, unless they are given as an array;
+        required in any case.
     candidates : Candidates or array_like, shape (M, d)
         How to draw the pool of the SBQ design to start from, or the pool itself.
     initial : array_like, shape (m, d), optional
