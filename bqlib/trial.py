@@ -69,8 +69,8 @@ def trial(
     rank = len(weights.matrix)
     if np.triu(weights.matrix, 1).any():
         raise ValueError(
-            "weights of the first points use later points: row n of the matrix of a weight rule must "
-            "be zero after column n"
+            "weights of the first points use later points: row n of the matrix of a weight rule "
+            "must be zero after column n"
         )
     points = made.points[:rank]
     repeats = first_occurrence(points) != np.arange(rank)
