@@ -21,10 +21,10 @@ from bqlib.targets import Target
 NUGGET = 1e-13  # of the largest k(x, x): keeps the Gram matrix of close points positive definite
 # The share that noise in f would have in the MMD^2 of the SBQ design. Without it, pairs of points
 # close in until their weights, large and opposite, take a derivative of f, and the descent stalls.
-NOISE = 0.01
+NOISE = 0.1
 TOLERANCE = 1e-5  # of the gradient of MMD^2 over MMD^2, with points in units of their deviation
 WALL = 1e3  # a value of MMD^2 over that of the start which no descent can pass
-FEWEST_STEPS, STEPS_A_POINT = 400, 8  # of L-BFGS, if `iterations` is not given
+FEWEST_STEPS, STEPS_A_POINT = 1200, 3  # of L-BFGS, if `iterations` is not given
 CONVERGED = 0  # scipy's status of L-BFGS whose projected gradient is at most its tolerance
 MEMORY = 100  # steps that L-BFGS remembers: with 50, it needs a fifth more of them
 
@@ -47,9 +47,9 @@ def _requires(
 
 
 def limit_of_steps(n: int, iterations: int | None = None) -> int:
-    """The largest number of steps of :func:`joint`: `iterations`, or 8 n but at least 400."""
+    """The largest number of steps of :func:`joint`: `iterations`, or 1200 + 3 n."""
     if iterations is None:
-        return max(FEWEST_STEPS, STEPS_A_POINT * n)
+        return FEWEST_STEPS + STEPS_A_POINT * n
     return checked_count(iterations, "iterations")
 
 
@@ -64,10 +64,12 @@ def joint(
     initial: ArrayLike | None = None,
     iterations: int | None = None,
 ) -> Design:
-    """Joint optimisation: move all points of an SBQ design at once to lower the MMD.
+    """Joint optimisation: all points of SBQ moved at once; a set, in the order SBQ would pick it.
 
     The points are a set, not a sequence: a shorter joint design is not a part of a longer one.
-    Their order is the one in which SBQ would pick them if they were its candidates.
+    Their order is the one in which SBQ would pick them if they were its candidates. So the curve
+    of a sweep is that of the n points of its largest n, and n points are used as one set only
+    there.
 
     Parameters
     ----------
@@ -81,7 +83,7 @@ def joint(
     initial : array_like, shape (m, d), optional
         Points that do not move. They count among the n, and come first; n must be larger than m.
     iterations : int, optional
-        Largest number of steps of L-BFGS (default: 8 n, but at least 400).
+        Largest number of steps of L-BFGS (default: 1200 + 3 n).
 
     Returns
     -------
