@@ -24,7 +24,7 @@ NUGGET = 1e-13  # of the largest k(x, x): keeps the Gram matrix of close points 
 NOISE = 0.1
 TOLERANCE = 1e-5  # of the gradient of MMD^2 over MMD^2, with points in units of their deviation
 WALL = 1e3  # a value of MMD^2 over that of the start which no descent can pass
-FEWEST_STEPS, STEPS_A_POINT = 1200, 3  # of L-BFGS, if `iterations` is not given
+FEWEST_STEPS, STEPS_A_POINT = 600, 6  # of L-BFGS, if `iterations` is not given
 CONVERGED = 0  # scipy's status of L-BFGS whose projected gradient is at most its tolerance
 MEMORY = 100  # steps that L-BFGS remembers: with 50, it needs a fifth more of them
 
@@ -47,7 +47,7 @@ def _requires(
 
 
 def limit_of_steps(n: int, iterations: int | None = None) -> int:
-    """The largest number of steps of :func:`joint`: `iterations`, or 1200 + 3 n."""
+    """The largest number of steps of :func:`joint`: `iterations`, or 600 + 6 n."""
     if iterations is None:
         return FEWEST_STEPS + STEPS_A_POINT * n
     return checked_count(iterations, "iterations")
@@ -83,7 +83,7 @@ def joint(
     initial : array_like, shape (m, d), optional
         Points that do not move. They count among the n, and come first; n must be larger than m.
     iterations : int, optional
-        Largest number of steps of L-BFGS (default: 1200 + 3 n).
+        Largest number of steps of L-BFGS (default: 600 + 6 n).
 
     Returns
     -------
@@ -170,8 +170,8 @@ def _descend(
     """Points of which L-BFGS moved all but the first `kept`, and what scipy says of it.
 
     The objective is the MMD^2 of BQ weights over that of `points`, with `noise` on the diagonal of
-    the Gram matrix. Points are in units of their standard deviation, so that the unit of length
-    changes nothing.
+    the Gram matrix. L-BFGS moves points by units of their standard deviation, so that the unit of
+    length changes nothing.
     """
     kernel, free = embedding.kernel, points[kept:]
     unit = points.std(axis=0)
@@ -183,7 +183,7 @@ def _descend(
 
     def objective(flat: Array) -> tuple[float, Array]:
         # Rounding of the units must not lead out of the box.
-        moving = np.clip(flat.reshape(free.shape) * unit, lower, upper)
+        moving = np.clip(free + flat.reshape(free.shape) * unit, lower, upper)
         x = np.concatenate([points[:kept], moving])
         gram, gradient_dot = checked_gram_with_gradient_dot(kernel, x, x)
         noisy = gram.copy()
@@ -202,17 +202,17 @@ def _descend(
         slopes *= -2 / scale * weights[kept:, None] * unit
         return variance / scale, slopes.ravel()
 
-    start = (free / unit).ravel()
+    start = np.zeros(free.size)
     scale = objective(start)[0]
     found = minimize(
         objective,
         start,
         jac=True,
         method="L-BFGS-B",
-        bounds=Bounds(np.tile(lower / unit, len(free)), np.tile(upper / unit, len(free))),
+        bounds=Bounds(((lower - free) / unit).ravel(), ((upper - free) / unit).ravel()),
         options={
             "maxiter": limit, "maxfun": 10 * limit, "ftol": 0, "gtol": TOLERANCE, "maxcor": MEMORY,
         },
     )  # fmt: skip
-    moved = np.clip(found.x.reshape(free.shape) * unit, lower, upper)
+    moved = np.clip(free + found.x.reshape(free.shape) * unit, lower, upper)
     return np.concatenate([points[:kept], moved]), found
