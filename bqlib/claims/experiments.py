@@ -22,6 +22,7 @@ from bqlib.claims.evidence import (
 )
 from bqlib.claims.table import exponents
 from bqlib.rates import log_spaced, p_greater, power_law
+from bqlib.studies.refinement import steps_in_words
 
 CHANCE = 0.001  # p-value below which a claim fails; among so many claims, 1 in 20 is likely
 PAPERS = ("iid", "herding", "herding_bq", "sbq")  # the paper's, from the worst to the best
@@ -118,14 +119,15 @@ def sbq_is_superior(evidence):
     logs = np.log(plans).mean("seed")
     best = str(logs["plan"].values[int(logs.argmin("plan"))])
     ratio = (plans.sel(plan="sbq") / plans.sel(plan=best)).values
-    joint = evidence.study("refinement")["mmd"].isel(n=-1)
-    gain = (joint.sel(plan="sbq") / joint.sel(plan="joint")).values
+    refinement = evidence.study("refinement").isel(n=-1)
+    moved = refinement["mmd"]
+    gain = (moved.sel(plan="sbq") / moved.sel(plan="joint")).values
     beaten = "" if best == "sbq" else f", with {interval(ratio, 2)} times the MMD of {best}"
     return (
         CORRECTED if np.median(gain) > 1.05 else HOLDS,
         f"at n = {int(plans['n'])} it has rank {1 + int((logs < logs.sel(plan='sbq')).sum())} of "
-        f"{logs.sizes['plan']} rules{beaten}; moving all its points jointly divides the MMD by "
-        f"{interval(gain, 1)}",
+        f"{logs.sizes['plan']} rules{beaten}; moving all its points jointly ("
+        f"{steps_in_words(refinement)}) divides the MMD by {interval(gain, 1)}",
         "it picks the best next point with the best weights, not the best set of points",
     )
 
@@ -277,7 +279,8 @@ def out_of_model(evidence):
 
 @claim("Experiments", "A local optimiser at each pick makes no difference")
 def local_optimiser(evidence):
-    mmd = evidence.study("refinement")["mmd"].transpose("plan", "seed", "n")
+    study = evidence.study("refinement")
+    mmd = study["mmd"].transpose("plan", "seed", "n")
     sizes = mmd["n"].values
     refined, joint = (
         (mmd.sel(plan="sbq") / mmd.sel(plan=plan)).values for plan in ("refined", "joint")
@@ -290,7 +293,7 @@ def local_optimiser(evidence):
     return (
         FAILS if np.abs(change).max() > 0.25 else CORRECTED if joint.max() > 1.25 else HOLDS,
         f"it divides the MMD by at most {interval(refined[:, most], 2)}, at n = {sizes[most]}; "
-        f"moving all points jointly divides it by {gains}",
+        f"moving all points jointly ({steps_in_words(study)}) divides it by {gains}",
         "nearly true for single picks, but moving all points jointly makes a large difference",
     )
 

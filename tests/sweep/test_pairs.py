@@ -18,6 +18,7 @@ TARGETS = {
 }
 KERNELS = {name: f"{{family: {name}}}" for name in registry.PLACES["kernel"]}
 KERNELS["stein_with_constant"] = "{family: stein, constant: 1}"
+PARTS = {"joint": "{family: joint, iterations: 2}"}
 BOX = "{size: 12, source: box, box: [[-3, -2], [2, 3]]}"
 
 
@@ -40,7 +41,8 @@ def folder(tmp_path, monkeypatch):
 def test_every_pair_of_registered_names_works_or_is_refused(target, kernel, candidates):
     rules = registry.PLACES["weights"] if candidates == "{size: 12}" else ["bq"]
     algorithms = [
-        f"{{name: {design}_with_{weights}, design: {design}, weights: {weights}}}"
+        f"{{name: {design}_with_{weights}, design: {PARTS.get(design, design)}, "
+        f"weights: {weights}}}"
         for design, weights in product(registry.PLACES["design"], rules)
     ]
     text = sweep(TARGETS[target], KERNELS[kernel], algorithms, candidates)
