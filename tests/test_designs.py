@@ -487,7 +487,7 @@ def test_joint_does_not_feel_the_unit_of_length():
 
 
 def test_joint_refuses_a_kernel_without_gradients_before_a_run():
-    target = Unnormalised(lambda x: -0.5 * (x**2).sum(axis=1), 2, score=lambda x: -x)
+    target = bqlib.Unnormalised(2, score=lambda x: -x)
     kernel = Stein(target, constant=1.0)
     box = Candidates(size=5, source="box", box=[(-1, 1), (-1, 1)])
     with pytest.raises(TypeError, match="needs the Hessian"):

@@ -3,6 +3,7 @@
 import re
 from itertools import product
 
+import numpy as np
 import pytest
 from written_sweep import loaded, problems_of
 
