@@ -95,7 +95,7 @@ def test_the_curve_of_joint_is_that_of_one_set():
     experiment = loaded(sweep(TARGETS["normal"], KERNELS["matern"], ["joint"]))
     (cell,) = experiment.cells()
     spec = experiment.spec(cell)
-    found, design = spec.run(0), registry.find("design", "joint")
+    found, design = spec.run(0)[0], registry.find("design", "joint")
     assert design.__name__ == "joint" and np.isfinite(found["mmd"]).all()
     assert (np.diff(found["mmd"]) < 0).all()
     [problem] = problems_of(
