@@ -485,6 +485,30 @@ def test_joint_beats_sbq_as_the_spectral_oracle_confirms(paper):
     assert curve(design)[-1] == pytest.approx(found, rel=1e-9)
 
 
+def test_joint_says_that_its_limit_of_steps_was_reached():
+    stopped, ended = make("joint", 12, iterations=5), make("joint", 12, iterations=2000)
+    assert stopped.stop.startswith("joint stops at its limit of 5 steps") and ended.stop == ""
+    assert "pass more iterations" in stopped.stop and len(stopped.points) == 12
+
+
+def test_joint_does_not_feel_the_unit_of_length():
+    target = GaussianMixture([1.0], [[0.0, 0.0]], [1e-6 * np.eye(2)])
+    large = GaussianMixture([1.0], [[0.0, 0.0]], [np.eye(2)])
+    pool = np.random.default_rng(0).standard_normal((200, 2))
+    small = make("joint", 8, target, ExponentiatedQuadratic(1e-3), 1e-3 * pool)
+    same = make("joint", 8, large, ExponentiatedQuadratic(1.0), pool)
+    assert small.stop == same.stop == ""
+    np.testing.assert_allclose(1e3 * small.points, same.points, atol=1e-4)
+
+
+def test_joint_refuses_a_kernel_without_gradients_before_a_run():
+    target = bqlib.Unnormalised(2, score=lambda x: -x)
+    kernel = Stein(target, constant=1.0)
+    box = Candidates(size=5, source="box", box=[(-1, 1), (-1, 1)])
+    with pytest.raises(TypeError, match="needs the Hessian"):
+        bqlib.joint.requires(target, kernel, 5, candidates=box)
+
+
 def test_joint_keeps_initial_points_and_stays_in_the_box():
     box, initial = Uniform([0.0, 0.0], [1.0, 1.0]), [[0.25, 0.5]]
     design = make("joint", 20, box, candidates=Candidates(size=200), initial=initial)

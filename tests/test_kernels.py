@@ -78,6 +78,18 @@ def test_gradients_are_those_of_the_values(kernel):
 
 
 @every_kernel
+def test_weighted_gradients_are_sums_of_gradients(kernel):
+    rng = np.random.default_rng(3)
+    x, y, each = rng.random((4, 2)), rng.random((5, 2)), rng.standard_normal((4, 5))
+    y[0] = x[0]
+    gram, gradient_dot = kernel.with_gradient_dot(x, y)
+    np.testing.assert_allclose(gram, kernel(x, y), rtol=1e-14)
+    for weights in (each, each[0]):
+        expected = (kernel.gradient(x, y) * np.broadcast_to(weights, (4, 5))[..., None]).sum(axis=1)
+        np.testing.assert_allclose(gradient_dot(weights), expected, rtol=1e-10, atol=1e-12)
+
+
+@every_kernel
 def test_the_diagonal_and_its_gradient_belong_to_the_matrix(kernel):
     x = np.random.default_rng(2).random((5, 2))
     np.testing.assert_allclose(kernel.diagonal(x), np.diag(kernel(x, x)), rtol=1e-14)

@@ -26,6 +26,7 @@ TOLERANCE = 1e-5  # of the gradient of MMD^2 over MMD^2, with points in units of
 WALL = 1e3  # a value of MMD^2 over that of the start which no descent can pass
 FEWEST_STEPS, STEPS_A_POINT = 600, 6  # of L-BFGS, if `iterations` is not given
 CONVERGED = 0  # scipy's status of L-BFGS whose projected gradient is at most its tolerance
+LIMIT = 1  # and of L-BFGS at its limit of steps or of evaluations
 MEMORY = 100  # steps that L-BFGS remembers: with 50, it needs a fifth more of them
 
 
@@ -153,7 +154,7 @@ def _moved(start: Design, kept: int, before: float, limit: int) -> tuple[Array, 
         # The tolerance is relative to where a descent began: go on where that was far above.
         if found.status != CONVERGED or found.nit == 0 or found.fun > 0.5:
             break
-    if left <= 0:
+    if left <= 0 or found.status == LIMIT:
         return points, (
             f"joint stops at its limit of {limit} steps, where the MMD still falls: for a smaller "
             "one, pass more iterations"

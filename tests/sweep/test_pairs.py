@@ -3,6 +3,7 @@
 import re
 from itertools import product
 
+import numpy as np
 import pytest
 from written_sweep import loaded, problems_of
 
@@ -88,6 +89,23 @@ def test_problems_of_pairs_are_told_with_their_lines_all_at_once():
     problems = problems_of(sweep(data, KERNELS["matern"], algorithms))
     assert len(problems) == len(told)
     assert all(map(str.startswith, problems, told)), problems
+
+
+def test_the_curve_of_joint_is_that_of_one_set():
+    experiment = loaded(sweep(TARGETS["normal"], KERNELS["matern"], ["joint"]))
+    (cell,) = experiment.cells()
+    spec = experiment.spec(cell)
+    found, design = spec.run(0)[0], registry.find("design", "joint")
+    assert design.__name__ == "joint" and np.isfinite(found["mmd"]).all()
+    assert (np.diff(found["mmd"]) < 0).all()
+    [problem] = problems_of(
+        sweep(
+            TARGETS["normal"],
+            KERNELS["matern"],
+            ["{name: j, design: {family: joint, iterations: -1}, weights: bq}"],
+        )
+    )
+    assert "design joint cannot work: iterations is -1" in problem
 
 
 def test_a_plug_in_can_say_what_it_requires(tmp_path):
