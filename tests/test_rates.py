@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from paper_curves import broken, bumped, paper_curves, with_noise_of
 from synthetic_sweep import correlated_noise, power_curves
 
 from bqlib import rates
@@ -175,10 +176,77 @@ def test_a_floor_never_makes_the_fit_worse():
     assert (floor <= plain * (1 + 1e-6)).all()
 
 
+SHORT = (20, 200)
+
+
+@pytest.fixture(scope="module")
+def real():
+    """Curves of the paper's problem to n = 200."""
+    seeds = {"iid": 100, "herding": 12, "sbq": 12}
+    return {name: paper_curves(name, count, SHORT[1], 1000) for name, count in seeds.items()}
+
+
+def names(curves, seeds=10):
+    sizes = rates.log_spaced(*SHORT)
+    sets = curves[:, sizes - 1].reshape(-1, seeds, len(sizes))
+    return [rates.verdict(sizes, errors).name for errors in sets]
+
+
+def test_independent_points_are_named_a_power_law(real):
+    assert names(real["iid"]).count("power_law") >= 9
+
+
+@pytest.mark.parametrize("noise", ["herding", "sbq"])
+@pytest.mark.parametrize(
+    "shape, allowed",
+    [
+        ("steeper", rates.NONE_FITS),
+        ("flatter", rates.NONE_FITS),
+        ("bump", rates.NONE_FITS),
+        ("log", "stretched_exponential"),
+    ],
+)
+def test_what_is_no_power_law_is_not_named_one(real, shape, allowed, noise):
+    n = np.arange(1.0, SHORT[1] + 1)
+    mean = {
+        "steeper": broken(SHORT, n, 0.5, 1.0),
+        "flatter": broken(SHORT, n, 1.0, 0.5),
+        "bump": bumped(SHORT, n),
+        "log": np.log(n + (n == 1)) / n,
+    }[shape]
+    found = names(with_noise_of(real[noise], mean, np.random.default_rng(6), 50))
+    assert "power_law" not in found
+    assert found.count(allowed) >= 4
+
+
+def test_noise_that_drowns_everything_decides_nothing():
+    curves = power_curves(0.5, sd=2.0, seeds=10)[:, SIZES - 1]
+    found = rates.verdict(SIZES, curves)
+    assert found.noise > rates.LARGEST_NOISE and found.name == rates.UNDECIDED
+
+
+def test_a_shape_that_two_models_miss_alike_is_undecided():
+    # A wave of 3 % on a slight bend: no model follows it, and two stay within 4 %.
+    x = np.log(N)
+    mean = N**-0.9 * np.exp(0.025 * np.sin(6 * x) - 0.01 * (x - 4.5) ** 2)
+    found = rates.verdict(SIZES, independent_noise(mean, sd=0.002)[:, SIZES - 1])
+    assert max(found.misfit["power_law"], found.misfit["stretched_exponential"]) < 0.04
+    assert found.curvature_p < rates.LEVEL and found.name == rates.UNDECIDED
+
+
+def test_exact_power_laws_are_named_in_spite_of_rounding():
+    found = rates.verdict(SIZES, np.tile(0.8 / SIZES, (5, 1)))
+    assert found.name == "power_law" and found.misfit["power_law"] < rates.ROUNDING
+    assert rates.verdict(SIZES, np.tile(0.8 / SIZES, (4, 1))).name == rates.UNDECIDED
+
+
 def test_one_sided_test_agrees_with_scipy():
     values = np.random.default_rng(5).normal(1.1, 0.3, 12)
     expected = stats.ttest_1samp(values, 1.0, alternative="greater").pvalue
     assert rates.p_greater(values, 1.0) == pytest.approx(expected, rel=1e-12)
+    both = stats.ttest_1samp(values, 1.0).pvalue
+    assert rates.p_different(values, 1.0) == pytest.approx(both, rel=1e-12)
+    assert rates.p_different(np.ones(6), 1.0) == 1.0
     assert rates.p_greater(np.full(6, 1.5), 1.0) == 0.0
     assert rates.p_greater(np.full(6, 1.0), 1.0) == 1.0
 
