@@ -1,9 +1,9 @@
 """How often intervals, verdicts and the test for faster than 1/n are right, on known curves.
 
-Intervals: noise that is correlated along n as that of real curves is, 0.96 to 0.99 from one n to the
-next. Verdicts: i.i.d. points of the paper's problem, whose curves are power laws, and curves with
-the noise of herding and of SBQ there. Prints each share beside its bounds, and exits with 1 where
-one is outside. Takes some minutes.
+Intervals: noise that is correlated along n as that of real curves is, 0.96 to 0.99 from one n to
+the next. Verdicts: i.i.d. points of the paper's problem, whose curves are power laws, and curves
+with the noise of herding and of SBQ there. Prints each share beside its bounds, and exits with 1
+where one is outside. Takes some minutes.
 Run: python benchmarks/rate_coverage.py
 """
 
@@ -28,7 +28,7 @@ EXPONENTS = (0.5, 1.0, 1.5)
 CORRELATIONS = (0.96, 0.99)
 SEEDS = (10, 20)
 WINDOWS = ((20, 200), (20, 400))
-POOL, REAL_SEEDS = 2000, 40  # of the curves whose noise is resampled
+POOL, REAL_SEEDS = 10_000, 24  # of the curves whose noise is resampled
 NOT_NAMED = (rates.NONE_FITS, rates.UNDECIDED)
 VERDICTS = (*rates.MODELS, *NOT_NAMED)
 # Name of a curve, the verdicts that are right, their least share, and the noises. None: the curves

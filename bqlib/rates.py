@@ -20,7 +20,8 @@ from bqlib.streams import stream
 SIZES_PER_WINDOW = 25
 FEWEST_SIZES = 8  # a window with fewer sizes cannot tell the models apart
 RESAMPLES = 10_000
-LEVEL = 0.01  # of each of the two tests against a model: a true power law fails in 2 %
+CURVATURE_LEVEL = 0.05  # of the test over seeds that curves bend in log-log axes
+NOISE_LEVEL = 0.01  # how often noise alone makes a misfit larger than what is called noise
 TOLERANCE = (
     0.04  # a misfit that small is no reason to reject a model, however little noise there is
 )
@@ -187,7 +188,7 @@ def verdict(n: Array | Indices, error: Array) -> Verdict:
     """Which model the mean curve follows: the mean over seeds of log(error).
 
     A model fits if its misfit is within the noise between seeds, or at most 4 %. A t test over
-    seeds at 1 % asks whether the curves bend in log-log axes. If not, nothing speaks for a larger
+    seeds at 5 % asks whether the curves bend in log-log axes. If not, nothing speaks for a larger
     model than the power law. If they become steeper, the larger model is the stretched
     exponential; if they become flatter, the power law with a floor. The model so chosen is named
     if it fits. "none fits" means that no model fits. "undecided" means that the data do not tell:
@@ -226,7 +227,7 @@ def _named(misfit: dict[str, float], noise: float, p: float, bend: float) -> str
     fitting = [name for name, value in misfit.items() if value <= max(noise, TOLERANCE)]
     if not fitting:
         return NONE_FITS
-    if p > LEVEL:
+    if p > CURVATURE_LEVEL:
         chosen = "power_law"
     else:
         chosen = "stretched_exponential" if bend < 0 else "power_law_with_floor"
@@ -279,7 +280,7 @@ def noise_of_misfit(n: Array | Indices, error: Array) -> float:
     deviation = residual - residual.mean(axis=0)
     seeds = len(error)
     largest = np.abs(_resampling_weights(seeds) @ deviation).max(axis=1)
-    return float(np.quantile(largest, 1 - LEVEL) * np.sqrt(seeds / (seeds - 1)))
+    return float(np.quantile(largest, 1 - NOISE_LEVEL) * np.sqrt(seeds / (seeds - 1)))
 
 
 def local_slopes(error: Array) -> Array:
