@@ -22,9 +22,7 @@ FEWEST_SIZES = 8  # a window with fewer sizes cannot tell the models apart
 RESAMPLES = 10_000
 CURVATURE_LEVEL = 0.05  # of the test over seeds that curves bend in log-log axes
 NOISE_LEVEL = 0.01  # how often noise alone makes a misfit larger than what is called noise
-TOLERANCE = (
-    0.04  # a misfit that small is no reason to reject a model, however little noise there is
-)
+TOLERANCE = 0.04  # a misfit that small rejects no model, however little noise there is
 LARGEST_NOISE = 0.25  # with more, the data do not tell models apart
 FEWEST_SEEDS = 5  # with fewer, no interval from resampling has the coverage it claims
 ROUNDING = 1e-12  # in log(error)

@@ -17,11 +17,14 @@ from bqlib.discrepancy import mmd2
 from bqlib.embeddings import Embedding, embed
 from bqlib.kernels import Kernel
 from bqlib.targets import Target
+from bqlib.weights import bq
 
 NUGGET = 1e-13  # of the largest k(x, x): keeps the Gram matrix of close points positive definite
-# The share that noise in f would have in the MMD^2 of the SBQ design. Without it, pairs of points
-# close in until their weights, large and opposite, take a derivative of f, and the descent stalls.
+# The share that noise in f would have in the MMD^2 at the start of a descent. Without it, pairs of
+# points close in until their weights, large and opposite, take a derivative of f, and the descent
+# stalls. As the MMD falls by a factor of 30, the noise must fall with it.
 NOISE = 0.1
+NOISY, PART = 3, 0.3  # descents with noise, and the part of the steps that each may take
 TOLERANCE = 1e-5  # of the gradient of MMD^2 over MMD^2, with points in units of their deviation
 WALL = 1e3  # a value of MMD^2 over that of the start which no descent can pass
 FEWEST_STEPS, STEPS_A_POINT = 600, 6  # of L-BFGS, if `iterations` is not given
@@ -104,9 +107,9 @@ def joint(
     Notes
     -----
     Minimises V0 - z'K^{-1}z over the points, where the gradient in x_i is
-    -2 w_i (grad z(x_i) - sum_j w_j grad_1 k(x_i, x_j)). For the first three quarters of the steps,
-    the diagonal of K contains a little noise, which keeps points apart. The result is at best a
-    local minimum. O(n^3 + n^2 d) time a step. O(n^2) memory for exponentiated quadratic, rational
+    -2 w_i (grad z(x_i) - sum_j w_j grad_1 k(x_i, x_j)). In three descents, of three tenths of the
+    steps each, the diagonal of K contains noise, which keeps points apart: its share of the MMD^2
+    at their start is a tenth. The last descent has none. The result is at best a local minimum. O(n^3 + n^2 d) time a step. O(n^2) memory for exponentiated quadratic, rational
     quadratic and Matern kernels and what is made of them, O(n^2 d) for others.
 
     References
@@ -125,7 +128,7 @@ def joint(
     before = mmd2(start.embedding, start.points, start.weights)
     if np.isnan(before):
         return _stopped(start, start.stop, "no point was moved: the MMD is below rounding")
-    points, ended = _moved(start, kept, before, limit)
+    points, ended = _moved(start, kept, limit)
     moved = sbq(target, kernel, size, rng=rng, candidates=points[kept:], initial=points[:kept])
     after = mmd2(moved.embedding, moved.points, moved.weights)
     if not after <= before:
@@ -138,16 +141,21 @@ def _stopped(design: Design, *reasons: str) -> Design:
     return Design(design.embedding, design.points, design.rule, stop)
 
 
-def _moved(start: Design, kept: int, before: float, limit: int) -> tuple[Array, str]:
+def _moved(start: Design, kept: int, limit: int) -> tuple[Array, str]:
     """The points after at most `limit` steps, and why the descent ended: empty at a minimum.
 
-    `before` is the MMD^2 of `start`, whose first `kept` points stay.
+    The first `kept` points of `start` stay.
     """
-    embedding, points = start.embedding, start.points
-    noise = NOISE * before / np.square(start.weights).sum()
+    embedding, points, left = start.embedding, start.points, limit
+    for _ in range(NOISY):
+        weights = bq(embedding, points).final(len(points))
+        reached = mmd2(embedding, points, weights)
+        if np.isnan(reached):
+            break
+        noise = NOISE * reached / np.square(weights).sum()
+        points, found = _descend(embedding, points, kept, noise, int(PART * limit))
+        left -= found.nit
     nugget = NUGGET * checked_diagonal(embedding.kernel, points).max()
-    points, found = _descend(embedding, points, kept, noise, limit - limit // 4)
-    left = limit - found.nit
     while left > 0:
         points, found = _descend(embedding, points, kept, nugget, left)
         left -= found.nit
@@ -156,8 +164,8 @@ def _moved(start: Design, kept: int, before: float, limit: int) -> tuple[Array, 
             break
     if left <= 0 or found.status == LIMIT:
         return points, (
-            f"joint stops at its limit of {limit} steps, where the MMD still falls: for a smaller "
-            "one, pass more iterations"
+            f"joint stops at its limit of {limit} steps, before a minimum: for a smaller MMD, pass "
+            "more iterations"
         )
     if found.status != CONVERGED or found.fun >= WALL:
         return points, (
