@@ -1,14 +1,14 @@
 """Verdicts on the paper's claims for six sets of seeds, each with pools of its own.
 
-Runs the paper's sweep at length-scale 0.5 for seeds 0 to 119, and its studies for the first seeds of
-each set of 20, into FOLDER; what is there already is not run again. Prints the verdict of every claim
-and the result of every reproduction check for each set, and exits with 1 if one is not the same for
-all sets. With --verbose also what is measured, where it is not. Takes hours: most of it is the study
-`cost`, and joint refinement.
-Run: python benchmarks/claims_over_seeds.py [--verbose] FOLDER
+Runs the paper's sweep at length-scale 0.5 for seeds 0 to 119, and its studies for the first seeds
+of each set of 20, into FOLDER; what is there already is not run again. Prints the verdict of every
+claim and the result of every reproduction check. Where it differs between sets, all of them and
+what was measured; then it exits with 1. Takes hours, most of them for joint refinement and costs.
+Run: python benchmarks/claims_over_seeds.py FOLDER
 """
 
 import sys
+from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from bqlib.sweep.file import load
 
 PAPER = Path(__file__).parent.parent / "config" / "paper.yaml"
 SETS, SEEDS = 6, 20
+MET = {True: "met", False: "not met", None: "not tested"}
 
 
 def curves(experiment, folder):
@@ -56,34 +57,30 @@ def study(experiment, name, first, folder):
     return registry.find("study", name).dataset(results, spec.about())
 
 
-def main(folder, verbose):
-    """Print the table; whether a verdict differs between sets."""
+def main(folder):
+    """Print the table, and say whether a verdict differs between sets."""
     paper = load(PAPER)
     experiment = replace(paper, seeds=SETS * SEEDS, lengthscales=paper.lengthscales[:1])
     everything = curves(experiment, folder)
-    found = {}
+    found = defaultdict(list)
     for first in range(0, SETS * SEEDS, SEEDS):
         own = everything.isel(seed=slice(first, first + SEEDS))
-        studies = {
-            name: study(replace(experiment, seeds=SEEDS), name, first, folder)
-            for name in experiment.studies
-        }
-        claims, expectations = evaluate(Evidence(own, fit_rates(own), studies))
+        studies = {name: study(experiment, name, first, folder) for name in experiment.studies}
+        claims, checks = evaluate(Evidence(own, fit_rates(own), studies))
         for claim in claims:
-            found.setdefault(claim.name, []).append((claim.verdict, claim.measured))
-        for check in expectations:
-            word = {True: "met", False: "NOT MET", None: "not tested"}[check.met]
-            found.setdefault(f"check {check.name}", []).append((word, check.measured))
+            found[claim.name].append((claim.verdict, claim.measured))
+        for check in checks:
+            found[f"check {check.name}"].append((MET[check.met], check.measured))
+    differs = False
     for name, judged in found.items():
-        words = [word for word, _ in judged]
-        differs = len(set(words)) > 1
-        print(f"{name:36}" + ("  ".join(words) + "  DIFFERS" if differs else words[0]))
-        if verbose and differs:
-            print("".join(f"    {measured}\n" for _, measured in judged), end="")
-    return any(len({word for word, _ in judged}) > 1 for judged in found.values())
+        words = {word for word, _ in judged}
+        differs |= len(words) > 1
+        print(f"{name:36}{' / '.join(sorted(words))}")
+        if len(words) > 1:
+            print("".join(f"    {word}: {measured}\n" for word, measured in judged), end="")
+    return differs
 
 
 if __name__ == "__main__":
-    *options, to = sys.argv[1:]
     with threadpool_limits(1):
-        sys.exit(main(Path(to), options == ["--verbose"]))
+        sys.exit(main(Path(sys.argv[1])))

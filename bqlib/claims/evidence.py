@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-
 from scipy.special import stdtrit
 
 from bqlib.analysis.cells import embedding_of, integrands_of
@@ -240,7 +239,11 @@ def over_seeds(values):
     Returns
     -------
     mean, low, high : float
-        `low` and `high` are NaN for one seed, and all are if a value is NaN.
+
+    Raises
+    ------
+    MissingError
+        If there is one seed, or a seed has no value: no rule could be judged by that.
 
     Examples
     --------
@@ -250,7 +253,9 @@ def over_seeds(values):
     values = np.asarray(values, dtype=float)
     mean, seeds = values.mean(), len(values)
     if seeds < 2:
-        return mean, np.nan, np.nan
+        raise MissingError("needs 2 seeds")
+    if np.isnan(mean):
+        raise MissingError("needs a value in every seed; a curve ends before the last n")
     half = -stdtrit(seeds - 1, 0.025) * values.std(ddof=1) / np.sqrt(seeds)
     return mean, mean - half, mean + half
 
@@ -265,34 +270,37 @@ def said(numbers, digits=3):
 
     Examples
     --------
-    >>> said((3.0, 1.04, 4.96), 1), said((1.0, np.nan, np.nan), 1), said((np.nan,) * 3)
-    ('3.0 [1.0, 5.0]', '1.0', '-')
+    >>> said((3.0, 1.04, 4.96), 1)
+    '3.0 [1.0, 5.0]'
     """
-    mean, low, high = numbers
-    if np.isnan(mean):
-        return "-"
-    return f"{mean:.{digits}f}" + (
-        "" if np.isnan(low) else f" [{low:.{digits}f}, {high:.{digits}f}]"
-    )
+    return "{0:.{3}f} [{1:.{3}f}, {2:.{3}f}]".format(*numbers, digits)
 
 
 def interval(values, digits=3):
-    """Mean over seeds with its 95 % interval, in words.
+    """Mean over seeds with its 95 % interval, in words; without interval for one seed.
 
     Examples
     --------
-    >>> interval([1.0, 2.0, 3.0, 4.0, 5.0], 1)
-    '3.0 [1.0, 5.0]'
+    >>> interval([1.0, 2.0, 3.0, 4.0, 5.0], 1), interval([1.0], 1), interval([1.0, np.nan])
+    ('3.0 [1.0, 5.0]', '1.0', '-')
     """
-    return said(over_seeds(values), digits)
+    return _said_over(over_seeds, values, digits)
 
 
 def factor(values, digits=2):
-    """Geometric mean over seeds with its 95 % interval, in words.
+    """Geometric mean over seeds with its 95 % interval, in words; without interval for one seed.
 
     Examples
     --------
     >>> factor([1.0, 10.0, 100.0], 0)
     '10 [0, 3051]'
     """
-    return said(factor_over_seeds(values), digits)
+    return _said_over(factor_over_seeds, values, digits)
+
+
+def _said_over(numbers, values, digits):
+    if np.isnan(values).any():
+        return "-"
+    if len(values) < 2:
+        return f"{values[0]:.{digits}f}"
+    return said(numbers(values), digits)
