@@ -4,7 +4,7 @@ import json
 import textwrap
 from dataclasses import asdict
 
-from bqlib.claims import expectations, experiments, theory
+from bqlib.claims import expectations, experiments, studied, theory
 from bqlib.claims.evidence import (
     UNKNOWN,
     VERDICTS,
@@ -28,6 +28,8 @@ __all__ = [
     "table_1",
 ]
 
+CHECKS = (*theory.CHECKS, *experiments.CHECKS, *studied.CHECKS)  # of the paper's claims
+
 
 def evaluate(evidence):
     """Judge all claims of the paper, and all our expectations.
@@ -43,7 +45,7 @@ def evaluate(evidence):
     expectations : list of Expectation
     """
     claims = []
-    for check in (*theory.CHECKS, *experiments.CHECKS):
+    for check in CHECKS:
         try:
             verdict, measured, why = check.judge(evidence)
         except MissingError as lack:

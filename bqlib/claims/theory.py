@@ -221,7 +221,7 @@ def approximate_submodularity(evidence):
     )
 
 
-CLOSE = 0.95  # of the best set's reduction
+CLOSE = 0.9  # of the best set's reduction
 
 
 @claim(

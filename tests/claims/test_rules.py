@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from bqlib import propositions, published
-from bqlib.claims import expectations, experiments, theory
+from bqlib.claims import CHECKS, expectations, theory
 from bqlib.claims.evidence import CORRECTED, FAILS, HOLDS
 from bqlib.embeddings import Embedding
 from bqlib.weights import uniform
 
-CLAIMS = {check.name: check for check in (*theory.CHECKS, *experiments.CHECKS)}
+CLAIMS = {check.name: check for check in CHECKS}
 EXPECTATIONS = {check.name: check for check in expectations.CHECKS}
 # No Markov chain runs, so this claim is never judged.
 NEVER_JUDGED = {"mcmc"}
@@ -182,7 +182,7 @@ CONTROLS = {
         FAILS,
         (instead(propositions, "counterexample", orthonormal), HOLDS),
     ),
-    "greedy_is_near_optimal": (CORRECTED, (study("submodularity", "greedy", 0.9), FAILS)),
+    "greedy_is_near_optimal": (CORRECTED, (study("submodularity", "greedy", 0.8), FAILS)),
     "eigenvalues_increase": (
         FAILS,
         (instead(propositions, "eigenvalues_of_a_pair", eigenvalues_that_grow), HOLDS),
