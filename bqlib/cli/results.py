@@ -287,7 +287,7 @@ COMMANDS = (
         run=claims,
         summary="print the verdicts on the paper's claims",
         about=(
-            "Prints the verdict for each claim of the paper, its rule and what was measured, then our "
+            "Prints the verdict, its rule and the measurement for each claim of the paper, then our "
             "reproduction checks. Exits with 1 if a check fails."
         ),
         examples=("bqlib claims results/paper", "bqlib claims --json results/paper"),
