@@ -187,13 +187,14 @@ def sbq_is_faster(evidence):
 @claim(
     "Table 1",
     "The form of SBQ's rate is unknown",
-    "holds if none of the models of a rate is named; with correction (to its form) if one is",
+    "holds with correction (to its form) if a model of the rate is named; holds if none fits; cannot be "
+    "checked if the data do not tell",
 )
 def form_of_the_rate(evidence):
     fit = evidence.rate("sbq")
     named = fit["verdict"].item()
     return (
-        CORRECTED if named in MODELS else HOLDS,
+        CORRECTED if named in MODELS else HOLDS if named == "none fits" else UNKNOWN,
         f"model: {named}",
         f"log MMD = A - c n^b has b = {worded(fit, 'exponent')} for n in [20, 400]; the best "
         "designs for smooth kernels have b = 1/d, here 1/2",

@@ -8,7 +8,7 @@ import pytest
 
 from bqlib import propositions, published
 from bqlib.claims import CHECKS, expectations, theory
-from bqlib.claims.evidence import CORRECTED, FAILS, HOLDS
+from bqlib.claims.evidence import CORRECTED, FAILS, HOLDS, UNKNOWN
 from bqlib.embeddings import Embedding
 from bqlib.weights import uniform
 
@@ -228,7 +228,11 @@ CONTROLS = {
         (rate_of("herding", 1.1, 1.2), FAILS),
     ),
     "sbq_is_faster": (HOLDS, (rates("faster_p", 0.06, octave="first"), FAILS)),
-    "form_of_the_rate": (CORRECTED, (rates("verdict", "undecided"), HOLDS)),
+    "form_of_the_rate": (
+        CORRECTED,
+        (rates("verdict", "none fits"), HOLDS),
+        (rates("verdict", "undecided"), UNKNOWN),
+    ),
     "iid_rate": (
         HOLDS,
         (curves("mmd", 1.1, algorithm="iid"), FAILS),
