@@ -187,7 +187,7 @@ def sbq_is_faster(evidence):
 @claim(
     "Table 1",
     "The form of SBQ's rate is unknown",
-    "holds with correction (to its form) if a model of the rate is named; holds if none fits; cannot be "
+    "holds if no model of a rate fits; with correction (to its form) if one is named; cannot be "
     "checked if the data do not tell",
 )
 def form_of_the_rate(evidence):
