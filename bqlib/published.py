@@ -59,8 +59,8 @@ def sum_of_bars() -> float:
 
     Examples
     --------
-    >>> round(sum_of_bars(), 3)
-    0.94
+    >>> round(sum_of_bars(), 4)
+    0.9405
     """
     return sum((left + right) / 2 * count for left, right, count in histogram())
 

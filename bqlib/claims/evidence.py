@@ -293,7 +293,7 @@ def factor(values, digits=2):
     Examples
     --------
     >>> factor([1.0, 10.0, 100.0], 0)
-    '10 [0, 3051]'
+    '10 [0, 3049]'
     """
     return _said_over(factor_over_seeds, values, digits)
 

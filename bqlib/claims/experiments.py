@@ -66,7 +66,7 @@ def weights_sum_to(evidence):
         HOLDS if near["sbq"] else CORRECTED if near["herding"] else FAILS,
         f"{_range(sums['herding'])} on herding's points and {_range(sums['sbq'])} on SBQ's points",
         f"the figure has herding's points with BQ weights; the published bars sum to "
-        f"{published.sum_of_bars():.3f}, and ours to {interval(sums['herding'])}",
+        f"{published.sum_of_bars():.4f}, and ours to {interval(sums['herding'])}",
     )
 
 
