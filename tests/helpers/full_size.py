@@ -1,5 +1,7 @@
 """Evidence of the size of the paper without a run: published curves, and numbers near ours."""
 
+from functools import cache
+
 import numpy as np
 import xarray as xr
 from project import CONFIG, SHELF
@@ -23,8 +25,9 @@ RULES = {
 }  # fmt: skip
 
 
+@cache
 def evidence():
-    """The curves with their rates, and the studies."""
+    """The curves with their rates, and the studies; not to be changed."""
     curves = _curves()
     return Evidence(curves, fits.fit_rates(curves), studies())
 
