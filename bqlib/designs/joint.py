@@ -109,8 +109,9 @@ def joint(
     Minimises V0 - z'K^{-1}z over the points, where the gradient in x_i is
     -2 w_i (grad z(x_i) - sum_j w_j grad_1 k(x_i, x_j)). In three descents, of three tenths of the
     steps each, the diagonal of K contains noise, which keeps points apart: its share of the MMD^2
-    at their start is a tenth. The last descent has none. The result is at best a local minimum. O(n^3 + n^2 d) time a step. O(n^2) memory for exponentiated quadratic, rational
-    quadratic and Matern kernels and what is made of them, O(n^2 d) for others.
+    at their start is a tenth. The last descent has none. The result is at best a local minimum.
+    O(n^3 + n^2 d) time a step. O(n^2) memory for exponentiated quadratic, rational quadratic and
+    Matern kernels and what is made of them, O(n^2 d) for others.
 
     References
     ----------

@@ -211,7 +211,7 @@ def _claims(judged):
     rows = []
     for claim in judged["claims"]:
         mark, kind = MARKS[claim["verdict"]]
-        rows.append(claim | {"mark": mark, "kind": kind})
+        rows.append({"rule": ""} | claim | {"mark": mark, "kind": kind})
     return {"rows": rows, "verdicts": _counts(judged["verdicts"])}
 
 
