@@ -13,7 +13,7 @@ from bqlib.posterior import integral, joint_draws
 from bqlib.streams import stream
 from bqlib.weights import bq
 
-PAPERS_POOL = 10_000
+PAPERS_POOL, LEAST_POOL = 10_000, 1000
 POOLS = 5  # that the jitter is tried on
 DRAWS = 200_000  # functions of the model
 # Chance leaves a right number outside of so many standard errors in 1 of 1.7 million cases.
@@ -27,8 +27,8 @@ def some_points(evidence, n, purpose):
 
 
 def a_pool(evidence, seed):
-    """The pool of the curves at a seed, if they have the paper's pools."""
-    size = min(evidence.size, PAPERS_POOL)
+    """The pool of the curves at a seed if they have the paper's pools, or one of a similar size."""
+    size = min(max(evidence.size, LEAST_POOL), PAPERS_POOL)
     return evidence.embedding.target.sample(size, stream("candidates", seed))
 
 

@@ -291,6 +291,13 @@ def test_a_verdict_changes_with_the_evidence(full, monkeypatch, name):
         assert found[0] == other, found
 
 
+def test_a_claim_on_a_formula_is_judged_whatever_the_pool_of_the_sweep(full):
+    config = full.curves.attrs["config"].replace('"size": 10000', '"size": 30')
+    small = replace(full, curves=full.curves.assign_attrs(config=config))
+    assert small.size == 30
+    assert CLAIMS["herding_rule_as_printed"].judge(small)[0] == FAILS
+
+
 def short_by_a_tenth(*arguments):
     return 0.9, 1.0, 0.0
 
