@@ -63,13 +63,15 @@ def steps_in_words(study):
     >>> import xarray as xr
     >>> limit, stationary = ("n", [400.0, 3200.0]), (("seed", "n"), [[1.0, 0.0]])
     >>> steps_in_words(xr.Dataset({"limit": limit, "stationary": stationary}))
-    'L-BFGS, at most 400 to 3200 steps; 1 of 2 still fell there'
+    'L-BFGS, at most 400 to 3200 steps; 1 of 2 ended before a minimum'
     """
     least, most = int(study["limit"].min()), int(study["limit"].max())
     limits = f"{least} to {most}" if least < most else f"{most}"
     ended = study["stationary"].values
     still = (
-        f"; {int((ended == 0).sum())} of {ended.size} still fell there" if not ended.all() else ""
+        f"; {int((ended == 0).sum())} of {ended.size} ended before a minimum"
+        if not ended.all()
+        else ""
     )
     return f"L-BFGS, at most {limits} steps{still}"
 

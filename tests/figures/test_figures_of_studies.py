@@ -126,7 +126,7 @@ def test_bands_of_refinement_are_intervals_of_the_mean_over_seeds(studies):
         np.testing.assert_allclose(band, intervals)
     assert len(bands(right)) == len(REFINED) - 1
     said = "Lines: geometric mean of 5 seeds. Bands: 95 % interval of the geometric mean."
-    steps = "All at once: L-BFGS, at most 400 to 800 steps; 5 of 15 still fell there."
+    steps = "All at once: L-BFGS, at most 400 to 800 steps; 5 of 15 ended before a minimum."
     assert legend(figure) == f"{said}\n{steps}"
 
 
