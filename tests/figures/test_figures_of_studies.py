@@ -144,7 +144,7 @@ def test_one_seed_is_drawn_as_its_own_mean(studies):
     figure = accuracy_for_time(one["alternatives"], one["cost"], one["refinement"])
     figure.draw_without_rendering()
     assert "1 seed," in legend(figure)
-    assert "Joint refinement: L-BFGS, at most 400 to 800 steps; 1 of 3 still" in legend(figure)
+    assert "Joint refinement: L-BFGS, at most 400 to 800 steps; 1 of 3 ended" in legend(figure)
     (line,) = [line for line in figure.axes[0].lines if line.get_gid() == "sbq"]
     own = one["alternatives"]["mmd"].sel(plan="sbq", n=SIZES).squeeze()
     np.testing.assert_allclose(line.get_ydata(), own)
