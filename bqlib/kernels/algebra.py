@@ -40,7 +40,7 @@ class SumKernel(Kernel):
         return total(part.gradient(x, y) for part in self.parts)
 
     def with_gradient_dot(self, x: ArrayLike, y: ArrayLike) -> tuple[Array, ArrayFunction]:
-        """:meth:`Kernel.with_gradient_dot`, from those of the parts."""
+        """As ``Kernel.with_gradient_dot``, from those of the parts."""
         grams, dots = zip(*(part.with_gradient_dot(x, y) for part in self.parts), strict=True)
         return total(grams), lambda weights: total(dot(weights) for dot in dots)
 
@@ -78,7 +78,7 @@ class ScaledKernel(Kernel):
         return self.factor * self.kernel.gradient(x, y)
 
     def with_gradient_dot(self, x: ArrayLike, y: ArrayLike) -> tuple[Array, ArrayFunction]:
-        """:meth:`Kernel.with_gradient_dot`, from that of the kernel."""
+        """As ``Kernel.with_gradient_dot``, from that of the kernel."""
         gram, dot = self.kernel.with_gradient_dot(x, y)
         return self.factor * gram, lambda weights: self.factor * dot(weights)
 
@@ -124,7 +124,7 @@ class ProductKernel(Kernel):
         )
 
     def with_gradient_dot(self, x: ArrayLike, y: ArrayLike) -> tuple[Array, ArrayFunction]:
-        """:meth:`Kernel.with_gradient_dot`, from those of the parts."""
+        """As ``Kernel.with_gradient_dot``, from those of the parts."""
         grams, dots = zip(*(part.with_gradient_dot(x, y) for part in self.parts), strict=True)
 
         def gradient_dot(weights: Array) -> Array:
@@ -199,7 +199,7 @@ class OnCoordinates(Kernel):
         return gradient
 
     def with_gradient_dot(self, x: ArrayLike, y: ArrayLike) -> tuple[Array, ArrayFunction]:
-        """:meth:`Kernel.with_gradient_dot`, from that of the kernel."""
+        """As ``Kernel.with_gradient_dot``, from that of the kernel."""
         x, y = self._points(x, y)
         own = list(self.coordinates)
         gram, dot = self.kernel.with_gradient_dot(x[:, own], y[:, own])

@@ -119,7 +119,7 @@ class ExponentiatedQuadratic(Kernel):
         return scaled * self(x, y)[:, :, None]
 
     def with_gradient_dot(self, x: ArrayLike, y: ArrayLike) -> tuple[Array, ArrayFunction]:
-        """:meth:`Kernel.with_gradient_dot`, in O(n m) memory."""
+        """As ``Kernel.with_gradient_dot``, in O(n m) memory."""
         x, y = self._points(x, y)
         gram = self(x, y)
 

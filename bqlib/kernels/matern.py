@@ -118,7 +118,7 @@ class Matern(Kernel):
         return self(x, y)[:, :, None] * (rates * np.sign(difference) * relative)
 
     def with_gradient_dot(self, x: ArrayLike, y: ArrayLike) -> tuple[Array, ArrayFunction]:
-        """:meth:`Kernel.with_gradient_dot`, in O(n m) memory."""
+        """As ``Kernel.with_gradient_dot``, in O(n m) memory."""
         x, y = self._points(x, y)
         gram = self(x, y)
 
