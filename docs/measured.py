@@ -129,6 +129,7 @@ SENTENCES = (
     ],
     row("`block_sbq`", "block_sbq_5"),
     row("`sbq(..., refine=5)`", "refined", "refinement"),
+    row("`joint`", "joint", "refinement"),
     Sentence(
         "docs/designs.md",
         "in the paper's problem it falls as n^-{:.2f}",
