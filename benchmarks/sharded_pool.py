@@ -45,7 +45,7 @@ def run(design, size, workers):
         seconds = []
         for n in (1, N):
             start = time.perf_counter()
-            design(client, target, kernel, n, candidates=Candidates(size), seed=1)
+            design(client, target, kernel, n, rng=1, candidates=Candidates(size))
             seconds.append(time.perf_counter() - start)
         memory = sum(client.run(peak_gigabytes).values())
     return seconds[1], 1e3 * (seconds[1] - seconds[0]) / (N - 1), memory

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bqlib.arrays import Array
+from bqlib.arrays import Array, ArrayFunction
 from bqlib.checks import checked_array, checked_points
 
 
@@ -31,6 +31,16 @@ def checked_gradient(kernel: Any, x: Array, y: Array) -> Array:
         return np.zeros((len(x), len(y), x.shape[1]))
     who = f"the gradient of {type(kernel).__name__}"
     return checked_pairs(kernel.gradient(x, y), x, y, who, x.shape[1:])
+
+
+def checked_gram_with_gradient_dot(kernel: Any, x: Array, y: Array) -> tuple[Array, ArrayFunction]:
+    """What ``kernel.with_gradient_dot(x, y)`` returns, as finite numbers."""
+    gram, dot = kernel.with_gradient_dot(x, y)
+    who = f"the gradient of {type(kernel).__name__}"
+    return (
+        checked_pairs(gram, x, y, f"k(x, y) of {type(kernel).__name__}"),
+        lambda weights: checked_answer(dot(weights), x.shape, x, who),
+    )
 
 
 def checked_score(target: Any, x: Array) -> Array:

@@ -70,7 +70,7 @@ class Candidates:
                     "each lower end must be below its upper end"
                 )
 
-    def draw(self, target: Target, rng: Seed | None = None) -> Array:
+    def draw(self, target: Target, rng: Seed) -> Array:
         """One pool for `target` from `rng`, a Generator or a seed, shape (size, d).
 
         Raises

@@ -13,6 +13,7 @@ from scipy.spatial.distance import pdist
 from bqlib.arrays import Array, solve_lower
 from bqlib.checks import LONGEST, SHORTEST, checked_points, checked_values_of_f
 from bqlib.kernels import ExponentiatedQuadratic, Matern, RationalQuadratic
+from bqlib.posterior import refuse_two_values
 from bqlib.weights import first_occurrence, leading_cholesky
 
 # Kernels whose values depend on x - y over the length-scales and on nothing else.
@@ -78,7 +79,8 @@ def fit_kernel(kernel: Stationary, points: ArrayLike, values: ArrayLike) -> Kern
     TypeError
         If the kernel has no length-scales to fit.
     ValueError
-        If points and values do not fit together, or all values are zero.
+        If points and values do not fit together, f has two values at one point, all values are
+        zero, or the points are so close that their length-scales are out of range.
 
     Notes
     -----
@@ -118,6 +120,7 @@ def fit_kernel(kernel: Stationary, points: ArrayLike, values: ArrayLike) -> Kern
     f = checked_values_of_f(values, len(x))
     if not len(x):
         raise ValueError("there are no points; give at least one")
+    refuse_two_values(x, f)
     distinct = first_occurrence(x) == np.arange(len(x))
     x, f = x[distinct], f[distinct]
     if not f.any():

@@ -121,14 +121,7 @@ def integral(
             "the integral has prior variance zero under this kernel, and every weight is zero: for "
             "a Stein kernel set constant above zero, for another kernel use a longer length-scale"
         )
-    first = first_occurrence(points)
-    differ = np.abs(values - values[first]) > 1e-9 * np.abs(values).max(initial=0.0)
-    if differ.any():
-        i = int(differ.argmax())
-        raise ValueError(
-            f"points {first[i]} and {i} are equal, but f is {values[first[i]]} and {values[i]} "
-            "there; f must have one value at each point, without noise"
-        )
+    refuse_two_values(points, values)
     freedom = np.inf
     if output_scale is None:
         output_scale, freedom = fitted_output_scale(embedding.kernel, points, values, constant)
@@ -138,6 +131,18 @@ def integral(
     # Where the first says nothing but "at most the second", a third of the second is its error.
     std = output_scale * np.sqrt(mmd2 if mmd2 > rounding else 4 / 3 * rounding)
     return Integral(float(weights @ values), float(std), float(output_scale), freedom)
+
+
+def refuse_two_values(points: Array, values: Array) -> None:
+    """Raise a ValueError if f has two values at one point."""
+    first = first_occurrence(points)
+    differ = np.abs(values - values[first]) > 1e-9 * np.abs(values).max(initial=0.0)
+    if differ.any():
+        i = int(differ.argmax())
+        raise ValueError(
+            f"points {first[i]} and {i} are equal, but f is {values[first[i]]} and {values[i]} "
+            "there; f must have one value at each point, without noise"
+        )
 
 
 def fitted_output_scale(

@@ -176,3 +176,29 @@ def eigenvalues_of_a_pair(kernel: Kernel, distances: Array) -> Array:
         gram = kernel(points, points)
         found.append([*np.linalg.eigvalsh(gram), np.trace(gram)])
     return np.array(found)
+
+
+def spectral_density(kernel: Kernel, frequencies: Array) -> Array:
+    """Spectral density of a stationary kernel in one dimension, relative to that at zero.
+
+    A stationary kernel is characteristic if it is positive at every frequency.
+
+    Parameters
+    ----------
+    kernel
+        With k(0, x) below 1e-16 k(0, 0) for |x| > 40.
+    frequencies : ndarray, shape (m,)
+        Angular.
+
+    Returns
+    -------
+    ndarray, shape (m,)
+
+    References
+    ----------
+    Sriperumbudur, Gretton, Fukumizu, Schoelkopf and Lanckriet, "Hilbert space embeddings and
+    metrics on probability measures", JMLR 11, 2010.
+    """
+    x = np.linspace(-40.0, 40.0, 8001)
+    values = kernel(np.zeros((1, 1)), x[:, None])[0]
+    return np.cos(np.multiply.outer(frequencies, x)) @ values / values.sum()

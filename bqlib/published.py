@@ -46,13 +46,23 @@ def histogram() -> list[tuple[float, float, int]]:
 
     Examples
     --------
-    >>> bars = histogram()
-    >>> sum(count for _, _, count in bars)
+    >>> sum(count for _, _, count in histogram())
     100
-    >>> round(sum((left + right) / 2 * count for left, right, count in bars), 2)
-    0.94
     """
     return [tuple(bar) for bar in _huszar2012()["histogram"]["bars"]]
+
+
+def sum_of_bars() -> float:
+    """The sum of the 100 weights in the published histogram, each at the middle of its bar.
+
+    Reading the bars leaves an error of up to 0.008.
+
+    Examples
+    --------
+    >>> round(sum_of_bars(), 4)
+    0.9405
+    """
+    return sum((left + right) / 2 * count for left, right, count in histogram())
 
 
 def has_papers_settings(target: str, kernel: dict[str, Any], lengthscale: float) -> bool:

@@ -6,11 +6,12 @@ and intervals come from a bootstrap over seeds.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import least_squares, minimize_scalar
+from scipy.optimize import least_squares
 from scipy.special import bdtr, ndtr, stdtr, stdtrit
 
 from bqlib.arrays import Array, Indices, Mask
@@ -19,11 +20,15 @@ from bqlib.streams import stream
 SIZES_PER_WINDOW = 25
 FEWEST_SIZES = 8  # a window with fewer sizes cannot tell the models apart
 RESAMPLES = 10_000
-MARGIN = 10  # in AICc: a model that much worse has essentially no support
-SHARE_NEEDED = 0.95  # of the seeds, to name a model
+CURVATURE_LEVEL = 0.05  # of the test over seeds that curves bend in log-log axes
+NOISE_LEVEL = 0.01  # how often noise alone makes a misfit larger than what is called noise
+TOLERANCE = 0.04  # a misfit that small rejects no model, however little noise there is
+LARGEST_NOISE = 0.25  # with more, the data do not tell models apart
 FEWEST_SEEDS = 5  # with fewer, no interval from resampling has the coverage it claims
+ROUNDING = 1e-12  # in log(error)
+UNDECIDED, NONE_FITS = "undecided", "none fits"
 
-Fit = dict[str, Array]  # parameters of a model and the residuals' squares, each of shape (S,)
+Fit = dict[str, Array]  # parameters of a model, shape (S,), and its residual, shape (S, m)
 
 
 def log_spaced(low: int, high: int, count: int = SIZES_PER_WINDOW) -> Indices:
@@ -62,8 +67,8 @@ def power_law(n: Array | Indices, error: Array) -> Fit:
     Returns
     -------
     dict
-        ``rate``, ``log_constant`` and ``rss``, the sum of squared residuals of log(error), each
-        of shape (S,).
+        ``rate`` and ``log_constant``, each of shape (S,), and ``residual`` of log(error), shape
+        (S, m).
 
     Examples
     --------
@@ -72,8 +77,8 @@ def power_law(n: Array | Indices, error: Array) -> Fit:
     >>> fit["rate"].round(12), np.exp(fit["log_constant"]).round(12)
     (array([1.]), array([3.]))
     """
-    slope, intercept, rss = _line(np.log(n), np.log(error))
-    return {"rate": -slope, "log_constant": intercept, "rss": rss}
+    slope, intercept, residual = _line(np.log(n), np.log(error))
+    return {"rate": -slope, "log_constant": intercept, "residual": residual}
 
 
 def stretched_exponential(n: Array | Indices, error: Array) -> Fit:
@@ -90,21 +95,24 @@ def stretched_exponential(n: Array | Indices, error: Array) -> Fit:
     Returns
     -------
     dict
-        ``exponent``, ``decay``, ``log_constant`` and ``rss``, each of shape (S,).
+        ``exponent``, ``decay`` and ``log_constant``, each of shape (S,), and ``residual``, shape
+        (S, m).
     """
     n, log_error = n.astype(float), np.log(error)
-    grid = np.geomspace(0.01, 2, 60)
-    coarse = np.array([_line(n**b, log_error)[2] for b in grid])
-    exponent = np.empty(len(error))
-    for s, best in enumerate(coarse.argmin(axis=0)):
-        exponent[s] = minimize_scalar(
-            lambda b, s=s: _line(n**b, log_error[s])[2],
-            bounds=(grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]),
-            options={"xatol": 1e-7},
-        ).x
-    lines = [_line(n**b, y) for b, y in zip(exponent, log_error, strict=True)]
-    slope, intercept, rss = np.array(lines).T
-    return {"exponent": exponent, "decay": -slope, "log_constant": intercept, "rss": rss}
+    seeds = np.arange(len(error))
+    # The grid closes in on the best exponent of each seed, which its neighbours enclose.
+    grid = np.broadcast_to(np.geomspace(0.01, 2, 60)[:, None], (60, len(error)))
+    for _ in range(7):
+        rss = np.square(_line(n ** grid[..., None], log_error)[2]).sum(axis=-1)
+        best = rss.argmin(axis=0)
+        exponent = grid[best, seeds]
+        below = grid[np.maximum(best - 1, 0), seeds]
+        above = grid[np.minimum(best + 1, len(grid) - 1), seeds]
+        grid = np.linspace(below, above, 21)
+    slope, intercept, residual = _line(n ** exponent[:, None], log_error)
+    return {
+        "exponent": exponent, "decay": -slope, "log_constant": intercept, "residual": residual
+    }  # fmt: skip
 
 
 def power_law_with_floor(n: Array | Indices, error: Array) -> Fit:
@@ -118,8 +126,8 @@ def power_law_with_floor(n: Array | Indices, error: Array) -> Fit:
     Returns
     -------
     dict
-        ``rate``, ``floor``, ``log_constant`` and ``rss``, each of shape (S,). A curve that does
-        not flatten has a floor of about zero.
+        ``rate``, ``floor`` and ``log_constant``, each of shape (S,), and ``residual``, shape
+        (S, m). A curve that does not flatten has a floor of about zero.
     """
     log_n, log_error = np.log(n), np.log(error)
     start = power_law(n, error)
@@ -140,7 +148,7 @@ def power_law_with_floor(n: Array | Indices, error: Array) -> Fit:
         "rate": rate,
         "floor": np.exp(log_constant + log_ratio),
         "log_constant": log_constant,
-        "rss": np.array([2 * fit.cost for fit in fits]),
+        "residual": np.array([-fit.fun for fit in fits]),
     }
 
 
@@ -151,62 +159,126 @@ MODELS: dict[str, Callable[[Array | Indices, Array], Fit]] = {
 }
 
 
-def aicc(rss: Array, points: int, parameters: int) -> Array:
-    """Akaike's criterion with its correction for small samples, for a least-squares fit.
+@dataclass(frozen=True)
+class Verdict:
+    """The model that the curves of one cell follow in a window, and what it was judged by.
 
     Parameters
     ----------
-    rss : ndarray
-        Sums of squared residuals. Residuals below 1e-12 are rounding and count as 1e-12.
-    points : int
-        How many were fitted.
-    parameters : int
-        Of the curve; the variance of the residuals counts as one more.
-
-    References
-    ----------
-    Burnham and Anderson, "Model selection and multimodel inference", 2002.
+    name : str
+        A key of `MODELS`, "none fits" or "undecided".
+    misfit : dict
+        Model to the largest residual of log(error) of the mean curve; 0.04 is 4 % of the error.
+    noise : float
+        What the noise between seeds adds to the misfit of a power law: without another cause, the
+        misfit exceeds it in 1 % of cases. NaN for fewer than 5 seeds.
+    curvature_p : float
+        p-value of the test over seeds that the curves bend. NaN for fewer than 5 seeds.
     """
-    k = parameters + 1
-    variance = np.maximum(rss / points, 1e-24)
-    return points * np.log(variance) + 2 * k + 2 * k * (k + 1) / (points - k - 1)
+
+    name: str
+    misfit: dict[str, float]
+    noise: float
+    curvature_p: float
 
 
-def wins(fits: dict[str, Fit], points: int) -> dict[str, float]:
-    """Share of the seeds in which each model wins.
+def verdict(n: Array | Indices, error: Array) -> Verdict:
+    """Which model the mean curve follows: the mean over seeds of log(error).
 
-    In a seed, the power law wins unless another model has an AICc that is lower by more than 10.
-    AICc assumes independent residuals, but those of a curve are correlated. Without the margin a
-    true power law loses in half of the seeds, with it in 8 %.
+    A model fits if its misfit is within the noise between seeds, or at most 4 %. A t test over
+    seeds at 5 % asks whether the curves bend in log-log axes. If not, nothing speaks for a larger
+    model than the power law. If they become steeper, the larger model is the stretched
+    exponential; if they become flatter, the power law with a floor. The model so chosen is named
+    if it fits. "none fits" means that no model fits. "undecided" means that the data do not tell:
+    there are fewer than 5 seeds, or the noise is above 25 %; or the chosen model does not fit but
+    another does; or both it and the power law fit to 4 %, but it does not fit within the noise.
 
     Parameters
     ----------
-    fits : dict
-        Model to its fit, as the functions of `MODELS` give it; the power law comes first.
-    points : int
-        How many were fitted.
+    n : ndarray, shape (m,)
+    error : ndarray, shape (S, m)
+        Positive; a curve for each seed.
 
     Returns
     -------
-    dict
-        Model to share.
+    Verdict
+
+    Notes
+    -----
+    Both tests compare seeds, so the correlation along a curve does not matter. Noise may hide a
+    bend: a power law is then named although the curve is none. Compare `noise` with the bends
+    that matter to you. The cost is O(10,000 S m) and one fit of each model.
     """
-    scores = np.array([aicc(fit["rss"], points, len(fit) - 1) for fit in fits.values()])
-    scores[0] -= MARGIN
-    best = scores.argmin(axis=0)
-    return {model: float(np.mean(best == i)) for i, model in enumerate(fits)}
+    mean = np.exp(np.log(error).mean(axis=0))[None]
+    misfit = {name: float(np.abs(fit(n, mean)["residual"]).max()) for name, fit in MODELS.items()}
+    if len(error) < FEWEST_SEEDS:
+        return Verdict(UNDECIDED, misfit, np.nan, np.nan)
+    bends = curvature(n, error)
+    p = p_different(bends, 0.0)
+    noise = noise_of_misfit(n, error)
+    return Verdict(_named(misfit, noise, p, bends.mean()), misfit, noise, p)
 
 
-def verdict(shares: dict[str, float]) -> str:
-    """The model that wins in at least 95 % of the seeds, or "undecided".
+def _named(misfit: dict[str, float], noise: float, p: float, bend: float) -> str:
+    if noise > LARGEST_NOISE:
+        return UNDECIDED
+    fitting = [name for name, value in misfit.items() if value <= max(noise, TOLERANCE)]
+    if not fitting:
+        return NONE_FITS
+    if p > CURVATURE_LEVEL:
+        chosen = "power_law"
+    else:
+        chosen = "stretched_exponential" if bend < 0 else "power_law_with_floor"
+        if misfit[chosen] > noise and "power_law" in fitting:
+            return UNDECIDED
+    return chosen if chosen in fitting else UNDECIDED
+
+
+def curvature(n: Array | Indices, error: Array) -> Array:
+    """Coefficient c of the least-squares fit log(error) = a + b log(n) + c log(n)^2.
+
+    Parameters
+    ----------
+    n : ndarray, shape (m,)
+    error : ndarray, shape (S, m)
+
+    Returns
+    -------
+    ndarray, shape (S,)
+        Negative where a curve becomes steeper. Below 1e-12 it is rounding and counts as zero.
 
     Examples
     --------
-    >>> verdict({"power_law": 0.9, "stretched_exponential": 0.1})
-    'undecided'
+    >>> n = np.arange(10, 30)
+    >>> curvature(n, np.exp([-np.log(n), 0.5 * np.log(n) ** 2])).round(12)
+    array([0. , 0.5])
     """
-    best = max(shares, key=lambda model: shares[model])
-    return best if shares[best] >= SHARE_NEEDED else "undecided"
+    bends = np.polyfit(np.log(n), np.log(error).T, 2)[0]
+    return np.where(np.abs(bends) < ROUNDING, 0.0, bends)
+
+
+def noise_of_misfit(n: Array | Indices, error: Array) -> float:
+    """What the noise between seeds adds to the misfit of a power law.
+
+    It is the quantile at 99 % of the largest residual of a mean curve about its power law, in
+    resamples of the seeds' deviations from their mean, times sqrt(S / (S - 1)) for S seeds. Curves
+    are resampled whole, so their correlation along n is respected. Deviations about a larger model
+    would be a little smaller.
+
+    Parameters
+    ----------
+    n : ndarray, shape (m,)
+    error : ndarray, shape (S, m)
+
+    Returns
+    -------
+    float
+    """
+    residual = power_law(n, error)["residual"]
+    deviation = residual - residual.mean(axis=0)
+    seeds = len(error)
+    largest = np.abs(_resampling_weights(seeds) @ deviation).max(axis=1)
+    return float(np.quantile(largest, 1 - NOISE_LEVEL) * np.sqrt(seeds / (seeds - 1)))
 
 
 def local_slopes(error: Array) -> Array:
@@ -358,6 +430,18 @@ def p_greater(values: Array, bound: float) -> float:
     return float(stdtr(len(values) - 1, -excess / spread))
 
 
+def p_different(values: Array, value: float) -> float:
+    """p-value of the two-sided t test over seeds that the mean of `values` is not `value`.
+
+    Parameters
+    ----------
+    values : ndarray, shape (S,)
+        One number for each seed, S > 1.
+    value : float
+    """
+    return min(1.0, 2 * min(p_greater(values, value), p_greater(-values, -value)))
+
+
 def holm(p: Array) -> Array:
     """Holm's adjusted p-values of several tests made at once.
 
@@ -389,9 +473,9 @@ def _resampling_weights(seeds: int) -> Array:
 
 
 def _line(x: Array, y: Array) -> tuple[Array, Array, Array]:
-    """Least squares of y (..., m) on x (m,): slope, intercept and rss, each of shape (...)."""
-    centred = x - x.mean()
-    slope = y @ centred / (centred @ centred)
-    intercept = y.mean(axis=-1) - slope * x.mean()
-    residual = y - intercept[..., None] - slope[..., None] * x
-    return slope, intercept, np.square(residual).sum(axis=-1)
+    """Least squares of y (..., m) on x (..., m): slope and intercept (...), residual (..., m)."""
+    centred = x - x.mean(axis=-1, keepdims=True)
+    middle = y.mean(axis=-1)
+    slope = (y * centred).sum(axis=-1) / np.square(centred).sum(axis=-1)
+    residual = y - middle[..., None] - slope[..., None] * centred
+    return slope, middle - slope * x.mean(axis=-1), residual

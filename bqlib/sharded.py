@@ -16,6 +16,8 @@ from distributed import CancelledError, KilledWorker
 from threadpoolctl import ThreadpoolController
 
 from bqlib.answers import checked_diagonal, checked_gram
+from bqlib.candidates import Candidates
+from bqlib.checks import checked_count, checked_rng
 from bqlib.designs.design import Design
 from bqlib.designs.interpolant import Interpolant
 from bqlib.designs.newton import best, stop_reason
@@ -38,7 +40,7 @@ class WorkersLostError(RuntimeError):
     """No workers are left to hold the pool, or a part of it is lost again and again."""
 
 
-def draw_pool(target, candidates, seed, blocks=None):
+def draw_pool(target, candidates, rng, blocks=None):
     """The pool, or some blocks of it, as the functions below draw it.
 
     Parameters
@@ -46,14 +48,22 @@ def draw_pool(target, candidates, seed, blocks=None):
     target
     candidates : bqlib.Candidates
         Not fresh.
-    seed : int
+    rng : int
+        Seed of the pool. A generator is refused: each block has a stream of its own.
     blocks : iterable of int, optional
         Which blocks of 16,000 candidates (default: all).
 
     Returns
     -------
     ndarray, shape (M, d)
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is wrong.
     """
+    _check_candidates(candidates)
+    seed = _checked_seed(rng)
     if blocks is None:
         blocks = range(_block_count(candidates))
     return np.concatenate([_draw_block(target, candidates, seed, block) for block in blocks])
@@ -69,10 +79,10 @@ def _block_count(candidates):
     return -(-candidates.size // BLOCK)
 
 
-def sbq(client, target, kernel, n, *, candidates, seed=0):
+def sbq(client, target, kernel, n, *, rng, candidates):
     """Sequential Bayesian quadrature over a pool that is divided among workers.
 
-    The points are those of :func:`bqlib.sbq` over ``draw_pool(target, candidates, seed)``.
+    The points are those of :func:`bqlib.sbq` over ``draw_pool(target, candidates, rng)``.
 
     Parameters
     ----------
@@ -82,10 +92,10 @@ def sbq(client, target, kernel, n, *, candidates, seed=0):
         The pair; it must have an embedding.
     n : int
         Number of points.
+    rng : int
+        Seed of the pool. A generator is refused: each block of the pool has a stream of its own.
     candidates : bqlib.Candidates
         Any number of candidates, not fresh.
-    seed : int
-        Seed of the pool.
 
     Returns
     -------
@@ -95,8 +105,8 @@ def sbq(client, target, kernel, n, *, candidates, seed=0):
 
     Raises
     ------
-    ValueError
-        If the candidates are fresh, or fewer than n.
+    ValueError, TypeError
+        If an argument is wrong: the candidates must not be fresh, nor fewer than n.
     WorkersLostError
         If workers are lost and no new ones come, if one part is lost again and again, or if the
         client is closed.
@@ -113,10 +123,11 @@ def sbq(client, target, kernel, n, *, candidates, seed=0):
     >>> normal = GaussianMixture([1.0], [[0.0, 0.0]], [[[1.0, 0.0], [0.0, 1.0]]])
     >>> with Client() as client:  # doctest: +SKIP
     ...     pool = Candidates(10_000_000)
-    ...     design = sharded.sbq(client, normal, ExponentiatedQuadratic(0.5), 100, candidates=pool)
+    ...     kernel = ExponentiatedQuadratic(0.5)
+    ...     design = sharded.sbq(client, normal, kernel, 100, rng=0, candidates=pool)
     """
     embedding = embed(kernel, target)
-    _check(candidates, n)
+    n, seed = _checked(candidates, n, rng)
     interpolant = Interpolant(embedding, n)
     points = np.empty((n, target.dim))
     with _Shards(client, _NewtonShard, _Part(target, kernel, candidates, seed, n)) as shards:
@@ -134,10 +145,10 @@ def sbq(client, target, kernel, n, *, candidates, seed=0):
     return Design(embedding, points, bq)
 
 
-def herding(client, target, kernel, n, *, candidates, seed=0):
+def herding(client, target, kernel, n, *, rng, candidates):
     """Kernel herding over a pool that is divided among workers.
 
-    The points are those of :func:`bqlib.herding` over ``draw_pool(target, candidates, seed)``.
+    The points are those of :func:`bqlib.herding` over ``draw_pool(target, candidates, rng)``.
     Parameters and errors are those of :func:`sbq`.
 
     Returns
@@ -149,7 +160,7 @@ def herding(client, target, kernel, n, *, candidates, seed=0):
     O(M / W) time a step, and 8 M (d + 3) / W bytes on each worker.
     """
     embedding = embed(kernel, target)
-    _check(candidates, n)
+    n, seed = _checked(candidates, n, rng)
     points = np.empty((n, target.dim))
     with _Shards(client, _HerdingShard, _Part(target, kernel, candidates, seed, n)) as shards:
         for step in range(n):
@@ -159,15 +170,36 @@ def herding(client, target, kernel, n, *, candidates, seed=0):
     return Design(embedding, points, uniform)
 
 
-def _check(candidates, n):
+def _checked(candidates, n, rng):
+    """The number of points and the seed, if a pool on several workers can have them."""
+    _check_candidates(candidates)
+    n = checked_count(n, "n", 1)
+    if n > candidates.size:
+        raise ValueError(f"n is {n}; it must be at most the {candidates.size} candidates")
+    return n, _checked_seed(rng)
+
+
+def _check_candidates(candidates):
+    if not isinstance(candidates, Candidates):
+        raise TypeError(
+            f"candidates are of type {type(candidates).__name__}; the workers draw the pool, so "
+            "they must be bqlib.Candidates. For points that you have, use bqlib.sbq or "
+            "bqlib.herding"
+        )
     if candidates.fresh:
         raise ValueError(
             "candidates.fresh is True; a pool on several workers must be fixed: use fresh=False"
         )
-    if not 1 <= n <= candidates.size:
-        raise ValueError(
-            f"n is {n}; it must be at least 1, and at most the {candidates.size} candidates"
+
+
+def _checked_seed(rng):
+    if isinstance(rng, np.random.Generator):
+        raise TypeError(
+            "rng is a Generator; the workers draw each block of the pool from a stream of its own, "
+            "so it must be a seed such as rng=0"
         )
+    checked_rng(rng)
+    return checked_count(rng, "rng")
 
 
 @dataclass(frozen=True)

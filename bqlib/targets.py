@@ -46,7 +46,7 @@ class Target(Protocol):
     def dim(self) -> int:
         """Dimension d of the points."""
 
-    def sample(self, n: int, rng: Seed | None = None) -> Array:
+    def sample(self, n: int, rng: Seed) -> Array:
         """Draw n independent points, shape (n, d), from a Generator or a seed."""
 
 
@@ -130,7 +130,7 @@ class GaussianMixture:
         """Dimension d of the points."""
         return self.means.shape[1]
 
-    def sample(self, n: int, rng: Seed | None = None) -> Array:
+    def sample(self, n: int, rng: Seed) -> Array:
         """Draw n independent points, shape (n, d), from a Generator or a seed."""
         n, rng = checked_count(n, "n"), checked_rng(rng)
         component_rng, normal_rng = rng.spawn(2)
@@ -257,7 +257,7 @@ class Uniform:
         ends = zip(self.lower, self.upper, strict=True)
         return tuple(Uniform([lower], [upper]) for lower, upper in ends)
 
-    def sample(self, n: int, rng: Seed | None = None) -> Array:
+    def sample(self, n: int, rng: Seed) -> Array:
         """Draw n independent points, shape (n, d), from a Generator or a seed."""
         n, rng = checked_count(n, "n"), checked_rng(rng)
         return self.lower + (self.upper - self.lower) * rng.random((n, self.dim))
@@ -316,7 +316,7 @@ class Product:
         """Dimension d of the points."""
         return sum(block.dim for block in self.blocks)
 
-    def sample(self, n: int, rng: Seed | None = None) -> Array:
+    def sample(self, n: int, rng: Seed) -> Array:
         """Draw n independent points, shape (n, d), from a Generator or a seed."""
         n, rng = checked_count(n, "n"), checked_rng(rng)
         rngs = rng.spawn(len(self.blocks))
@@ -431,7 +431,7 @@ class Empirical:
         """Dimension d of the points."""
         return self.points.shape[1]
 
-    def sample(self, n: int, rng: Seed | None = None) -> Array:
+    def sample(self, n: int, rng: Seed) -> Array:
         """Draw n of the points, with replacement, shape (n, d), from a Generator or a seed."""
         n, rng = checked_count(n, "n"), checked_rng(rng)
         probabilities = self.weights / self.weights.sum()
@@ -488,7 +488,7 @@ class Unnormalised:
                     "(n, d)"
                 )
 
-    def sample(self, n: int, rng: Seed | None = None) -> Array:
+    def sample(self, n: int, rng: Seed) -> Array:
         """Raise a TypeError: only a density up to a constant is known."""
         raise TypeError(
             "an Unnormalised target cannot be sampled: pass the candidates as an array of points, "

@@ -9,7 +9,7 @@ from bqlib.arrays import Array
 from bqlib.candidates import Candidates
 from bqlib.designs.design import Design
 from bqlib.discrepancy import mmd2_of_prefixes
-from bqlib.embeddings import Embedding
+from bqlib.embeddings import Embedding, embed
 from bqlib.integrands import Integrands
 from bqlib.kernels import Kernel
 from bqlib.schema import QUANTILES
@@ -61,12 +61,20 @@ def trial(
     pool = candidates if candidates.fresh else candidates.draw(target, pool_rng)
     design_rng = pool_rng if candidates.fresh else stream(f"design/{design.__name__}", seed)
     made = design(target, kernel, n, rng=design_rng, candidates=pool)
+    # A design may pick under a pair of its own, but all are measured under the cell's.
+    own = made.embedding.kernel is kernel and made.embedding.target is target
+    embedding = made.embedding if own else embed(kernel, target)
     # A copy: what a rule does to the points that it was given must not change those stored.
-    weights = rule(made.embedding, np.array(made.points))
+    weights = rule(embedding, np.array(made.points))
     rank = len(weights.matrix)
+    if np.triu(weights.matrix, 1).any():
+        raise ValueError(
+            "weights of the first points use later points: row n of the matrix of a weight rule "
+            "must be zero after column n"
+        )
     points = made.points[:rank]
     repeats = first_occurrence(points) != np.arange(rank)
-    mmd2 = mmd2_of_prefixes(made.embedding, points, weights.matrix)
+    mmd2 = mmd2_of_prefixes(embedding, points, weights.matrix)
     reasons = [made.stop, weights.stop]
     if np.isnan(mmd2).any():
         reasons.append(f"mmd is below the floor of float64 from n = {np.isnan(mmd2).argmax() + 1}")
@@ -82,7 +90,7 @@ def trial(
         "points": points,
     }
     if integrands:
-        curves |= _errors(made.embedding, points, weights.matrix, curves["mmd"], integrands, seed)
+        curves |= _errors(embedding, points, weights.matrix, curves["mmd"], integrands, seed)
     padded = {name: _padded(values, n) for name, values in curves.items()}
     return padded | {
         "rank_reached": float(rank),

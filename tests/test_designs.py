@@ -1,5 +1,6 @@
 """Designs: what all have in common, and what each promises."""
 
+import inspect
 import json
 import sys
 from dataclasses import replace
@@ -24,10 +25,11 @@ from bqlib import (
     Stein,
     Uniform,
     embed,
+    sharded,
 )
 from bqlib.designs.design import support
 from bqlib.designs.interpolant import Interpolant
-from bqlib.designs.joint import _descend
+from bqlib.designs.joint import WALL, _descend
 from bqlib.discrepancy import mmd2, mmd2_of_prefixes, spectral_mmd2
 from bqlib.kernels import ProductKernel
 from bqlib.streams import stream
@@ -41,7 +43,7 @@ TARGET = GaussianMixture(
 )
 KERNEL = ExponentiatedQuadratic(0.6)
 POOL = TARGET.sample(400, np.random.default_rng(0))
-ALL = sorted(registry.PLACES["design"])
+ALL = sorted({*registry.PLACES["design"]} - {"joint"})  # joint makes a set, not a sequence
 FREE = ["iid", "sobol"]  # they look at no candidates
 RANDOM = ["iid", "sobol", "rpcholesky"]
 NEWTON = ["sbq", "omp", "p_greedy", "fp_greedy", "rpcholesky"]
@@ -225,8 +227,16 @@ def test_bad_arguments_are_told(name, options, said):
 def test_arguments_of_a_wrong_type_are_told(name, options, said):
     with pytest.raises(TypeError, match=said):
         make(name, **options)
-    with pytest.raises(TypeError, match="rng is required"):
-        getattr(bqlib, name)(TARGET, KERNEL, 5)
+
+
+def test_rng_has_no_default():
+    # A design with a fixed pool draws nothing, and is called in the same way.
+    public = [getattr(bqlib, name) for name in bqlib.__all__] + [sharded.sbq, sharded.herding]
+    methods = [getattr(found, name, None) for found in public for name in ("sample", "draw")]
+    functions = [found for found in [*public, *methods] if inspect.isfunction(found)]
+    parameters = [inspect.signature(function).parameters for function in functions]
+    defaults = [taken["rng"].default for taken in parameters if "rng" in taken]
+    assert len(defaults) >= 20 and set(defaults) == {inspect.Parameter.empty}
 
 
 @pytest.mark.parametrize("name", [*DISTINCT, "joint"])
@@ -367,6 +377,11 @@ def test_sobol_points_follow_the_target():
     assert (inside >= box.lower).all() and (inside <= box.upper).all()
 
 
+def test_more_points_than_a_sobol_sequence_has_are_refused():
+    with pytest.raises(ValueError, match="n is 2147483648; a Sobol sequence has at most 2\\^30"):
+        make("sobol", 2**31)
+
+
 def test_sobol_points_of_a_product_are_those_of_its_blocks():
     box, one = Uniform([0.0, -1.0], [2.0, 3.0]), GaussianMixture([1.0], [[5.0]], [[[4.0]]])
     target = Product([box, one, TARGET])
@@ -470,6 +485,30 @@ def test_joint_beats_sbq_as_the_spectral_oracle_confirms(paper):
     assert curve(design)[-1] == pytest.approx(found, rel=1e-9)
 
 
+def test_joint_says_that_its_limit_of_steps_was_reached():
+    stopped, ended = make("joint", 12, iterations=5), make("joint", 12, iterations=2000)
+    assert stopped.stop.startswith("joint stops at its limit of 5 steps") and ended.stop == ""
+    assert "pass more iterations" in stopped.stop and len(stopped.points) == 12
+
+
+def test_joint_does_not_feel_the_unit_of_length():
+    target = GaussianMixture([1.0], [[0.0, 0.0]], [1e-6 * np.eye(2)])
+    large = GaussianMixture([1.0], [[0.0, 0.0]], [np.eye(2)])
+    pool = np.random.default_rng(0).standard_normal((200, 2))
+    small = make("joint", 8, target, ExponentiatedQuadratic(1e-3), 1e-3 * pool)
+    same = make("joint", 8, large, ExponentiatedQuadratic(1.0), pool)
+    assert small.stop == same.stop == ""
+    np.testing.assert_allclose(1e3 * small.points, same.points, atol=1e-4)
+
+
+def test_joint_refuses_a_kernel_without_gradients_before_a_run():
+    target = bqlib.Unnormalised(2, score=lambda x: -x)
+    kernel = Stein(target, constant=1.0)
+    box = Candidates(size=5, source="box", box=[(-1, 1), (-1, 1)])
+    with pytest.raises(TypeError, match="needs the Hessian"):
+        bqlib.joint.requires(target, kernel, 5, candidates=box)
+
+
 def test_joint_keeps_initial_points_and_stays_in_the_box():
     box, initial = Uniform([0.0, 0.0], [1.0, 1.0]), [[0.25, 0.5]]
     design = make("joint", 20, box, candidates=Candidates(size=200), initial=initial)
@@ -504,8 +543,9 @@ def test_joint_is_sbq_where_its_mmd_is_below_rounding():
 
 def test_points_that_meet_do_not_end_the_descent():
     points = np.zeros((2, 2))
-    moved = _descend(embed(KERNEL, TARGET), points, 0, 0.0, 1.0, 5)
+    moved, found = _descend(embed(KERNEL, TARGET), points, 0, 0.0, 5)
     np.testing.assert_array_equal(moved, points)
+    assert found.fun == WALL
 
 
 @pytest.mark.parametrize(

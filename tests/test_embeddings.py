@@ -4,8 +4,10 @@ import copy
 import json
 import pickle
 import tracemalloc
+from decimal import Decimal
 from functools import partial
 from itertools import pairwise
+from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -169,20 +171,10 @@ def documented_errors():
     return {row[0]: [float(cell) for cell in row[1:]] for row in rows}
 
 
-def cauchy(case):
-    """Whether the case has the closed form of the Cauchy kernel with a Gaussian."""
-    means = case["target"].get("means", [[]])
-    return case["kernel"].get("alpha") == 1 and len(means[0]) == 1
-
-
 @pytest.mark.parametrize("case", EXTREME["cases"], ids=extreme_name)
 def test_extreme_length_scales_and_points_far_out(case):
     # The errors that the page on embeddings promises, row by row
-    promised = documented_errors()[
-        "`RationalQuadratic`, alpha = 1, mixture, d = 1"
-        if cauchy(case)
-        else f"`{case['kernel']['family']}`"
-    ]
+    promised = documented_errors()[f"`{case['kernel']['family']}`"]
     embedding = embed(build(case["kernel"]), build(case["target"]))
     points = np.zeros((len(EXTREME["points"]), embedding.target.dim))
     points[:, 0] = EXTREME["points"]
@@ -197,6 +189,38 @@ def test_extreme_length_scales_and_points_far_out(case):
         np.testing.assert_allclose(
             values[held], expected[held], rtol=tolerance, atol=0, err_msg=name
         )
+
+
+@pytest.mark.parametrize("dim", [2, 5])
+@pytest.mark.parametrize(
+    "case", [c for c in EXTREME["cases"] if c["kernel"]["family"] == "Matern"], ids=extreme_name
+)
+def test_errors_do_not_add_up_over_coordinates(case, dim):
+    facts = case["target"]
+    if facts["family"] == "Uniform":
+        target = Uniform(facts["lower"] * dim, facts["upper"] * dim)
+    else:
+        target = GaussianMixture([1.0], [[0.0] * dim], [np.eye(dim)])
+    embedding = embed(build(case["kernel"]), target)
+    rows = np.random.default_rng(0).integers(0, len(EXTREME["points"]), (30, dim))
+    points = np.array(EXTREME["points"])[rows]
+    # In Decimal, as a factor alone may be below float64
+    names = ("kernel_mean", "kernel_mean_gradient")
+    means, slopes = (list(map(Decimal, case[name])) for name in names)
+    factors = [[means[c] for c in row] for row in rows]
+    mean = [prod(row) for row in factors]
+    slope = [
+        [prod([*row[:c], slopes[i[c]], *row[c + 1 :]]) for c in range(dim)]
+        for row, i in zip(factors, rows, strict=True)
+    ]
+    for found, expected, promised in zip(
+        (embedding.kernel_mean(points), embedding.kernel_mean_gradient(points)),
+        (np.array(mean, dtype=float), np.array(slope, dtype=float)),
+        documented_errors()["`Matern`"][:2],
+        strict=True,
+    ):
+        held = np.abs(expected) > 1e-290
+        np.testing.assert_allclose(found[held], expected[held], rtol=promised, atol=0)
 
 
 def mmd2_of_best_weights(embedding, points):

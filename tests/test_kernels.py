@@ -1,5 +1,8 @@
 """Kernels: values, gradients and integrals against independent formulas."""
 
+from decimal import Decimal, localcontext
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -72,6 +75,18 @@ def test_gradients_are_those_of_the_values(kernel):
     assert kernel.gradient(x, y).shape == (4, 5, 2)
     expected = finite_difference(lambda points: kernel(points, y), x)
     np.testing.assert_allclose(kernel.gradient(x, y), expected, rtol=1e-6, atol=1e-7)
+
+
+@every_kernel
+def test_weighted_gradients_are_sums_of_gradients(kernel):
+    rng = np.random.default_rng(3)
+    x, y, each = rng.random((4, 2)), rng.random((5, 2)), rng.standard_normal((4, 5))
+    y[0] = x[0]
+    gram, gradient_dot = kernel.with_gradient_dot(x, y)
+    np.testing.assert_allclose(gram, kernel(x, y), rtol=1e-14)
+    for weights in (each, each[0]):
+        expected = (kernel.gradient(x, y) * np.broadcast_to(weights, (4, 5))[..., None]).sum(axis=1)
+        np.testing.assert_allclose(gradient_dot(weights), expected, rtol=1e-10, atol=1e-12)
 
 
 @every_kernel
@@ -180,6 +195,59 @@ def test_rational_quadratic_of_large_alpha_is_exponentiated_quadratic(alpha, tol
     limit = ExponentiatedQuadratic(0.7, scale="density")
     for of in (lambda k: k(x, x), lambda k: k.diagonal(x), lambda k: k.gradient(x, x)):
         np.testing.assert_allclose(of(kernel), of(limit), rtol=100 * tolerance, atol=tolerance)
+
+
+def exactly(kernel, differences):
+    """Value and gradient of a kernel of height one at x - y = `differences`, with 50 digits."""
+    d = differences
+    length = Decimal(kernel.lengthscale)
+    with localcontext() as context:
+        context.prec = 50
+        if isinstance(kernel, Matern):
+            rate, value, slopes = (2 * Decimal(kernel.nu)).sqrt() / length, Decimal(1), []
+            for difference in d:
+                r = rate * abs(difference)
+                p = {0.5: Decimal(1), 1.5: 1 + r, 2.5: 1 + r + r * r / 3}[kernel.nu]
+                q = {0.5: Decimal(1), 1.5: r, 2.5: (r + r * r) / 3}[kernel.nu]
+                value *= p * (-r).exp()
+                slopes.append(-rate * q / p * (1 if difference > 0 else -1))
+            return value, [value * slope for slope in slopes]
+        squares = sum(difference**2 for difference in d) / length**2
+        base = Decimal(1)
+        value = (-squares / 2).exp()
+        if isinstance(kernel, RationalQuadratic):
+            alpha = Decimal(kernel.alpha)
+            base = 1 + squares / (2 * alpha)
+            value = (-alpha * base.ln()).exp()
+        return value, [-value / base * difference / length**2 for difference in d]
+
+
+@pytest.mark.parametrize("lengthscale", [1e-3, 0.1, 1.0, 1e3])
+@pytest.mark.parametrize(
+    "family",
+    [
+        ExponentiatedQuadratic,
+        *[partial(Matern, nu=nu) for nu in (0.5, 1.5, 2.5)],
+        *[partial(RationalQuadratic, alpha=alpha) for alpha in (0.5, 1.0, 30.0)],
+    ],
+)
+def test_values_and_gradients_have_the_digits_that_the_page_promises(family, lengthscale):
+    kernel = family(lengthscale)
+    rng = np.random.default_rng(0)
+    for dim in (1, 2, 5):
+        x = rng.uniform(-10, 10, (3, dim))
+        # Near and far, in length-scales: down to the smallest values of float64
+        near = [x + lengthscale * far * rng.standard_normal(x.shape) for far in (1e-6, 1, 15, 200)]
+        y = np.concatenate([rng.standard_normal(x.shape), *near])
+        values, gradients = kernel(x, y), kernel.gradient(x, y)
+        for i, j in np.ndindex(values.shape):
+            pairs = zip(x[i].tolist(), y[j].tolist(), strict=True)
+            value, gradient = exactly(kernel, [Decimal(a) - Decimal(b) for a, b in pairs])
+            found = [values[i, j], *gradients[i, j]]
+            for number, expected in zip(found, [value, *gradient], strict=True):
+                if min(value, abs(expected)) > Decimal("1e-290"):
+                    wrong = abs(Decimal(float(number)) / expected - 1)
+                    assert wrong <= Decimal("4e-16") * (10 - value.ln())
 
 
 @pytest.mark.parametrize("nu", [0.5, 1.5, 2.5, "eq", "rq"])

@@ -52,7 +52,7 @@ def in_one_process(design, candidates, n, seed):
 @pytest.mark.parametrize("size", [40, 200_000])
 def test_the_same_points_are_picked_as_in_one_process(client, design, size):
     candidates = Candidates(size)
-    made = design(client, MIXTURE, KERNEL, 30, candidates=candidates, seed=3)
+    made = design(client, MIXTURE, KERNEL, 30, rng=3, candidates=candidates)
     alone = in_one_process(design, candidates, 30, 3)
     assert np.array_equal(made.points, alone.points)
     assert made.rule is alone.rule and made.stop == alone.stop == ""
@@ -60,9 +60,9 @@ def test_the_same_points_are_picked_as_in_one_process(client, design, size):
 
 def test_points_do_not_depend_on_the_number_of_workers(client):
     candidates = Candidates(3 * sharded.BLOCK + 5, source="box", box=((-2, 2), (-3, 3)))
-    two = sharded.sbq(client, MIXTURE, KERNEL, 20, candidates=candidates)
+    two = sharded.sbq(client, MIXTURE, KERNEL, 20, rng=0, candidates=candidates)
     with workers(1, processes=False) as one_worker:
-        one = sharded.sbq(one_worker, MIXTURE, KERNEL, 20, candidates=candidates)
+        one = sharded.sbq(one_worker, MIXTURE, KERNEL, 20, rng=0, candidates=candidates)
     assert np.array_equal(one.points, two.points)
 
 
@@ -78,7 +78,7 @@ def test_a_block_can_be_drawn_without_the_others():
 
 def test_a_design_ends_where_all_candidates_are_spent(client):
     wide = ExponentiatedQuadratic(20.0)
-    made = sharded.sbq(client, MIXTURE, wide, 100, candidates=Candidates(100))
+    made = sharded.sbq(client, MIXTURE, wide, 100, rng=0, candidates=Candidates(100))
     alone = sbq(
         MIXTURE, wide, 100, rng=0, candidates=sharded.draw_pool(MIXTURE, Candidates(100), 0)
     )
@@ -88,7 +88,7 @@ def test_a_design_ends_where_all_candidates_are_spent(client):
 
 def test_a_kernel_of_varying_height_changes_nothing(client):
     target, kernel, candidates = Uniform([0.0], [1.0]), IntegratedBrownian(), Candidates(300)
-    made = sharded.sbq(client, target, kernel, 300, candidates=candidates)
+    made = sharded.sbq(client, target, kernel, 300, rng=0, candidates=candidates)
     pool = sharded.draw_pool(target, candidates, 0)
     alone = sbq(target, kernel, 300, rng=0, candidates=pool)
     assert np.array_equal(made.points, alone.points) and made.stop == alone.stop
@@ -115,7 +115,7 @@ def test_a_lost_worker_changes_nothing(client, design, monkeypatch):
         return ask(shards, question, *arguments)
 
     monkeypatch.setattr(sharded._Shards, "ask", kill_between)
-    made = design(client, MIXTURE, KERNEL, 40, candidates=candidates, seed=3)
+    made = design(client, MIXTURE, KERNEL, 40, rng=3, candidates=candidates)
     assert len(asked) >= 40
     assert np.array_equal(made.points, in_one_process(design, candidates, 40, 3).points)
 
@@ -156,7 +156,7 @@ def test_the_only_worker_may_be_lost_while_it_makes_its_part(on_workers, tmp_pat
 
     candidates = Candidates(1000)
     with workers(1) as client:
-        made = sharded.sbq(client, MIXTURE, Faulty(die_once), 5, candidates=candidates)
+        made = sharded.sbq(client, MIXTURE, Faulty(die_once), 5, rng=0, candidates=candidates)
     assert once.exists()
     assert np.array_equal(made.points, in_one_process(sharded.sbq, candidates, 5, 0).points)
 
@@ -176,7 +176,7 @@ def test_faults_of_a_kernel_are_told(client, on_workers, fault, later):
 
     client.wait_for_workers(2)
     with pytest.raises(error, match=words + "of the kernel"):
-        sharded.sbq(client, MIXTURE, Faulty(fail), 5, candidates=Candidates(10))
+        sharded.sbq(client, MIXTURE, Faulty(fail), 5, rng=0, candidates=Candidates(10))
 
 
 def test_the_client_that_is_given_is_the_one_that_works(client):
@@ -184,21 +184,43 @@ def test_the_client_that_is_given_is_the_one_that_works(client):
         LocalCluster(n_workers=1, processes=False, dashboard_address="127.0.0.1:0") as cluster,
         Client(cluster, set_as_default=False) as other,
     ):
-        made = sharded.sbq(other, MIXTURE, KERNEL, 5, candidates=Candidates(10))
+        made = sharded.sbq(other, MIXTURE, KERNEL, 5, rng=0, candidates=Candidates(10))
     assert len(made.points) == 5
     with pytest.raises(sharded.WorkersLostError, match="client is closed"):
-        sharded.sbq(other, MIXTURE, KERNEL, 5, candidates=Candidates(10))
+        sharded.sbq(other, MIXTURE, KERNEL, 5, rng=0, candidates=Candidates(10))
 
 
 def test_without_workers_there_is_an_error():
     with workers(0, processes=False) as client, pytest.raises(sharded.WorkersLostError):
-        sharded.sbq(client, MIXTURE, KERNEL, 5, candidates=Candidates(10))
+        sharded.sbq(client, MIXTURE, KERNEL, 5, rng=0, candidates=Candidates(10))
 
 
+@pytest.mark.parametrize("design", ALONE)
 @pytest.mark.parametrize(
-    "candidates, n, words",
-    [(Candidates(10, fresh=True), 5, "use fresh=False"), (Candidates(10), 11, "10 candidates")],
+    "change, error, words",
+    [
+        ({"candidates": Candidates(10, fresh=True)}, ValueError, "use fresh=False"),
+        ({"n": 11}, ValueError, "at most the 10 candidates"),
+        ({"n": 0}, ValueError, "n is 0; it must be at least 1"),
+        ({"n": 2.0}, TypeError, "n is 2.0; it must be a whole number"),
+        (
+            {"candidates": np.zeros((10, 2))},
+            TypeError,
+            "of type ndarray; the workers draw the pool",
+        ),
+        (
+            {"rng": np.random.default_rng(0)},
+            TypeError,
+            "rng is a Generator; .* a seed such as rng=0",
+        ),
+        ({"rng": None}, TypeError, "rng is required"),
+        ({"rng": -1}, ValueError, "rng is -1"),
+    ],
 )
-def test_arguments_are_checked(candidates, n, words):
-    with pytest.raises(ValueError, match=words):
-        sharded.sbq(None, MIXTURE, KERNEL, n, candidates=candidates)
+def test_arguments_are_checked(design, change, error, words):
+    arguments = {"n": 5, "rng": 0, "candidates": Candidates(10)} | change
+    with pytest.raises(error, match=words):
+        design(None, MIXTURE, KERNEL, **arguments)
+    if "n" not in change:
+        with pytest.raises(error, match=words):
+            sharded.draw_pool(MIXTURE, arguments["candidates"], arguments["rng"])

@@ -10,13 +10,14 @@ from bqlib import (
     embed,
     herding,
     iid,
+    mmd,
     sbq,
 )
 from bqlib.integrands import rkhs_ball, rough_bumps
 from bqlib.schema import QUANTILES
 from bqlib.streams import stream
 from bqlib.trial import trial
-from bqlib.weights import bq, uniform
+from bqlib.weights import PrefixWeights, bq, uniform
 
 TARGET = GaussianMixture([0.4, 0.6], [[0.0, 1.0], [2.0, -1.0]], [np.eye(2), 0.5 * np.eye(2)])
 KERNEL = ExponentiatedQuadratic(0.7)
@@ -40,6 +41,26 @@ def test_curves_are_those_of_the_library():
         assert curves["weight_l1"][n - 1] == pytest.approx(np.abs(w).sum(), rel=1e-9)
         assert curves["min_weight"][n - 1] == pytest.approx(w.min(), rel=1e-7)
     assert curves["rank_reached"] == 30 and curves["reason"] == ""
+
+
+def test_points_picked_under_another_kernel_are_measured_under_the_cells():
+    def wide(target, kernel, n, *, rng, candidates):
+        return sbq(target, ExponentiatedQuadratic(5.0), n, rng=rng, candidates=candidates)
+
+    for rule in (bq, uniform):
+        curves = trial(TARGET, KERNEL, wide, rule, POOL, 6, seed=4)
+        own = rule(embed(KERNEL, TARGET), curves["points"]).matrix[-1]
+        np.testing.assert_array_equal(curves["weights"], own)
+        true = mmd(embed(KERNEL, TARGET), curves["points"], own)
+        assert curves["mmd"][-1] == pytest.approx(true, rel=1e-9)
+
+
+def test_weights_of_the_first_points_use_no_later_ones():
+    def later(embedding, points):
+        return PrefixWeights(np.ones((len(points), len(points))))
+
+    with pytest.raises(ValueError, match="weights of the first points use later points"):
+        trial(TARGET, KERNEL, iid, later, POOL, 6, seed=4)
 
 
 def test_algorithms_share_the_pool_of_a_seed_and_no_other():

@@ -18,7 +18,6 @@ from bqlib.rates import (
     mean_interval,
     p_greater,
     verdict,
-    wins,
 )
 from bqlib.schema import COORDINATES, FAILED, MISSING, OK, SWEEP_DIMS, on_all_dims
 
@@ -43,9 +42,12 @@ def fit_rates(dataset, windows=None):
     xarray.Dataset
         Over the dimensions of the sweep, `window`, and some of:
 
-        - `model`: ``rate`` with its interval, and ``wins``, the share of seeds in which the model
-          fits best by AICc. ``verdict`` is the model that wins in 95 % of the seeds, or
-          "undecided". ``exponent`` and ``floor`` belong to one model each.
+        - `model`: ``rate`` with its interval, and ``misfit``, the largest residual of log MMD of
+          the mean curve. ``verdict`` is the model named by :func:`bqlib.rates.verdict`, "none
+          fits" if every model misses by more than noise and 4 %, or "undecided" if the data do
+          not tell. ``noise`` is what the seeds' noise adds to a misfit, and ``curvature_p`` the
+          p-value that the curves bend in log-log axes. ``exponent`` and ``floor`` belong to one
+          model each.
         - `octave`: the last two doublings of n in the window. ``local_slope`` is
           log2(e_n / e_2n), and ``faster_p`` its Holm-adjusted one-sided p-value against 1.
           ``faster`` is "yes" if it is at most 0.05 in both octaves, "not shown" if it is not, and
@@ -98,7 +100,8 @@ def rate_rows(found):
                 "seeds": int(fit["n_seeds"]),
                 "power law n^-a": worded(power, "rate"),
                 "A - c n^b": worded(fit, "exponent"),
-                "best model": fit["verdict"].item(),
+                "model": fit["verdict"].item(),
+                "misfit": worded_misfit(fit),
                 "faster than 1/n": fit["faster"].item(),
                 "remarks": fit["reason"].item(),
             }
@@ -114,16 +117,31 @@ def worded(fit, name, digits=3):
     return f"{mean:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
 
 
+def worded_misfit(fit):
+    """The misfit of the model named, or the smallest if none is, for example "2.1 % (noise 0.8 %)".
+
+    Noise is NaN, and not said, for fewer than 5 seeds.
+    """
+    misfits, name = fit["misfit"], fit["verdict"].item()
+    misfit = misfits.sel(model=name) if name in misfits["model"] else misfits.min("model")
+    noise = float(fit["noise"])
+    return f"{100 * float(misfit):.1f} %" + (
+        "" if np.isnan(noise) else f" (noise {100 * noise:.1f} %)"
+    )
+
+
 def _fit(curves, first, last):
     """All numbers of one cell and window, from the curves (S, N) of its seeds."""
     sizes = log_spaced(first, last)
     errors = curves[:, sizes - 1]
     fits = {name: fit(sizes, errors) for name, fit in MODELS.items()}
-    shares = wins(fits, len(sizes))
+    found = verdict(sizes, errors)
     enough = len(curves) >= FEWEST_SEEDS
     result = {
-        "wins": list(shares.values()),
-        "verdict": verdict(shares) if enough else "undecided",
+        "verdict": found.name,
+        "misfit": list(found.misfit.values()),
+        "noise": found.noise,
+        "curvature_p": found.curvature_p,
         **_over_seeds("exponent", fits["stretched_exponential"]["exponent"]),
         **_over_seeds("floor", fits["power_law_with_floor"]["floor"]),
     }
@@ -249,8 +267,10 @@ _VARIABLES = {
     **_with_interval("rate", ("model",), "rate a of a model with n^-a"),
     **_with_interval("exponent", (), "exponent b of the model C exp(-c n^b)"),
     **_with_interval("floor", (), "floor of the model power_law_with_floor"),
-    "wins": (("model",), np.nan, "share of seeds in which the model fits best by AICc", "1"),
-    "verdict": ((), "", "model that wins in 95 % of the seeds, or undecided", ""),
+    "misfit": (("model",), np.nan, "largest residual of log MMD of the mean curve", "1"),
+    "noise": ((), np.nan, "what noise between seeds adds to a misfit, at 99 %", "1"),
+    "curvature_p": ((), np.nan, "p-value that the curves bend in log-log axes", "1"),
+    "verdict": ((), "", "model that the mean curve follows, none fits or undecided", ""),
     **_with_interval("local_slope", ("octave",), "log2(MMD at n / MMD at 2 n)"),
     "faster_p": (("octave",), np.nan, "p-value of local_slope > 1, adjusted by Holm", "1"),
     "faster": ((), "", "faster than 1/n in both octaves: yes, not shown or untested", ""),

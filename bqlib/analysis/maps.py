@@ -13,6 +13,7 @@ MODEL_WORDS = {
     "power_law": "",
     "stretched_exponential": "exp",
     "power_law_with_floor": "floor",
+    "none fits": "none fits",
     "undecided": "undecided",
 }
 
@@ -99,9 +100,10 @@ def map_of_rates(rates, window=None):
     Returns
     -------
     xarray.Dataset
-        The value is a of n^-a, the mean over seeds. It is a rate if a power law fits best. If
-        another model fits best ("exp", "floor"), or none ("undecided"), it is only the mean slope
-        of the curve in the window, and the word says so.
+        The value is a of n^-a, the mean over seeds. It is a rate if the curve follows a power
+        law. If it follows another model ("exp", "floor"), none ("none fits"), or the data do not
+        tell ("undecided"), it is only the mean slope of the curve in the window, and the word
+        says so.
     """
     window = rates["window"].values[0] if window is None else window
     fit = rates.sel(window=window, model="power_law", drop=True)

@@ -4,7 +4,7 @@ import json
 import textwrap
 from dataclasses import asdict
 
-from bqlib.claims import expectations, experiments, theory
+from bqlib.claims import expectations, experiments, studied, theory
 from bqlib.claims.evidence import (
     UNKNOWN,
     VERDICTS,
@@ -28,6 +28,8 @@ __all__ = [
     "table_1",
 ]
 
+CHECKS = (*theory.CHECKS, *experiments.CHECKS, *studied.CHECKS)  # of the paper's claims
+
 
 def evaluate(evidence):
     """Judge all claims of the paper, and all our expectations.
@@ -43,12 +45,14 @@ def evaluate(evidence):
     expectations : list of Expectation
     """
     claims = []
-    for check in (*theory.CHECKS, *experiments.CHECKS):
+    for check in CHECKS:
         try:
             verdict, measured, why = check.judge(evidence)
         except MissingError as lack:
             verdict, measured, why = UNKNOWN, "-", f"{lack}"
-        claims.append(Claim(check.name, check.text, check.where, measured, verdict, why))
+        claims.append(
+            Claim(check.name, check.text, check.where, check.rule, measured, verdict, why)
+        )
     expected = []
     for check in expectations.CHECKS:
         try:
@@ -78,10 +82,13 @@ def _counted(claims):
 
 
 def read(text):
-    """(claims, expectations, rows of Table 1) from the text of :func:`as_json`."""
+    """(claims, expectations, rows of Table 1) from the text of :func:`as_json`.
+
+    Claims that older versions wrote have no rule.
+    """
     everything = json.loads(text)
     return (
-        [Claim(**claim) for claim in everything["claims"]],
+        [Claim(**({"rule": ""} | claim)) for claim in everything["claims"]],
         [Expectation(**expectation) for expectation in everything["expectations"]],
         everything["table_1"],
     )
@@ -92,9 +99,9 @@ def as_text(claims, expected, width=100):
     lines = []
     for claim in claims:
         lines.append(_row(claim.verdict.upper(), f"{claim.claim} ({claim.where})", 24, width))
-        if claim.measured != "-":
-            lines.append(_row("", f"measured: {claim.measured}", 24, width))
-        lines += [_row("", f"why: {claim.why}", 24, width), ""]
+        parts = {"rule": claim.rule, "measured": claim.measured.strip("-"), "why": claim.why}
+        lines += [_row("", f"{name}: {part}", 24, width) for name, part in parts.items() if part]
+        lines.append("")
     counts = [f"{verdict}: {count}" for verdict, count in _counted(claims).items()]
     lines.append(_row("", f"{len(claims)} claims; {', '.join(counts)}", 0, width))
     lines += ["", "Reproduction checks:", ""]

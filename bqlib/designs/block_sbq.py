@@ -30,7 +30,7 @@ def block_sbq(
     kernel: Kernel,
     n: int,
     *,
-    rng: Seed | None = None,
+    rng: Seed,
     candidates: Pool = Candidates(),
     initial: ArrayLike | None = None,
     block: int = 5,
@@ -47,6 +47,8 @@ def block_sbq(
     n : int
         Number of points.
     rng : numpy.random.Generator or int
+        A generator, or the seed of one. Draws the candidates, unless they are given as an array;
+        required in any case.
     candidates : Candidates or array_like, shape (M, d)
         How to draw the pool, or the pool itself. Fresh candidates are drawn for each block.
     initial : array_like, shape (m, d), optional

@@ -250,7 +250,7 @@ def checked_request(
     target: Target,
     kernel: Kernel,
     n: int,
-    rng: Seed | None,
+    rng: Seed,
     candidates: Pool,
     initial: ArrayLike | None,
 ) -> Request:
@@ -289,7 +289,7 @@ def checked_request_without_pool(
     target: Target,
     kernel: Kernel,
     n: int,
-    rng: Seed | None,
+    rng: Seed,
     candidates: Pool | None,
     initial: ArrayLike | None,
 ) -> Request:

@@ -17,7 +17,7 @@ def herding(
     kernel: Kernel,
     n: int,
     *,
-    rng: Seed | None = None,
+    rng: Seed,
     candidates: Pool = Candidates(),
     initial: ArrayLike | None = None,
 ) -> Design:
@@ -33,6 +33,8 @@ def herding(
     n : int
         Number of points.
     rng : numpy.random.Generator or int
+        A generator, or the seed of one. Draws the candidates, unless they are given as an array;
+        required in any case.
     candidates : Candidates or array_like, shape (M, d)
         How to draw the pool, or the pool itself.
     initial : array_like, shape (m, d), optional

@@ -16,7 +16,7 @@ def iid(
     kernel: Kernel,
     n: int,
     *,
-    rng: Seed | None = None,
+    rng: Seed,
     candidates: Pool | None = None,
     initial: ArrayLike | None = None,
 ) -> Design:
@@ -29,6 +29,7 @@ def iid(
     n : int
         Number of points.
     rng : numpy.random.Generator or int
+        A generator, or the seed of one. Draws the points.
     candidates : optional
         Ignored after validation; accepted so that all designs have the same arguments.
     initial : array_like, shape (m, d), optional

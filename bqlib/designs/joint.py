@@ -1,41 +1,79 @@
 """All points at once."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.optimize import Bounds, minimize
+from scipy.optimize import Bounds, OptimizeResult, minimize
 
-from bqlib.answers import checked_diagonal, checked_gradient, checked_gram
+from bqlib.answers import checked_diagonal, checked_gradient, checked_gram_with_gradient_dot
 from bqlib.arrays import Array, Seed
 from bqlib.candidates import Candidates
 from bqlib.checks import checked_count
-from bqlib.designs.design import Design, Pool, support
+from bqlib.designs.design import Design, Pool, requires, requires_mean, support
 from bqlib.designs.sbq import sbq
 from bqlib.discrepancy import mmd2
-from bqlib.embeddings import Embedding
+from bqlib.embeddings import Embedding, embed
 from bqlib.kernels import Kernel
 from bqlib.targets import Target
+from bqlib.weights import bq
 
 NUGGET = 1e-13  # of the largest k(x, x): keeps the Gram matrix of close points positive definite
-# The share that noise in f would have in the MMD^2 of the SBQ design. Without it, pairs of points
-# close in until their weights, large and opposite, take a derivative of f, and the descent stalls.
-NOISE = 0.01
+# The share that noise in f would have in the MMD^2 at the start of a descent. Without it, pairs of
+# points close in until their weights, large and opposite, take a derivative of f, and the descent
+# stalls. As the MMD falls by a factor of 30, the noise must fall with it.
+NOISE = 0.1
+NOISY, PART = 3, 0.3  # descents with noise, and the part of the steps that each may take
+TOLERANCE = 1e-5  # of the gradient of MMD^2 over MMD^2, with points in units of their deviation
+WALL = 1e3  # a value of MMD^2 over that of the start which no descent can pass
+FEWEST_STEPS, STEPS_A_POINT = 600, 6  # of L-BFGS, if `iterations` is not given
+CONVERGED = 0  # scipy's status of L-BFGS whose projected gradient is at most its tolerance
+LIMIT = 1  # and of L-BFGS at its limit of steps or of evaluations
+MEMORY = 100  # steps that L-BFGS remembers: with 50, it needs a fifth more of them
 
 
+def _requires(
+    target: Target,
+    kernel: Kernel,
+    n: int,
+    *,
+    candidates: Candidates,
+    iterations: int | None = None,
+) -> None:
+    """Raise an error for what :func:`joint` cannot work with at any seed."""
+    requires_mean(target, kernel, n, candidates=candidates)
+    limit_of_steps(n, iterations)
+    # A pair without gradients says so when it is asked for one: at some point of its pool.
+    x = replace(candidates, size=1, fresh=False).draw(target, 0)
+    embed(kernel, target).kernel_mean_gradient(x)
+    checked_gradient(kernel, x, x)
+
+
+def limit_of_steps(n: int, iterations: int | None = None) -> int:
+    """The largest number of steps of :func:`joint`: `iterations`, or 600 + 6 n."""
+    if iterations is None:
+        return FEWEST_STEPS + STEPS_A_POINT * n
+    return checked_count(iterations, "iterations")
+
+
+@requires(_requires)
 def joint(
     target: Target,
     kernel: Kernel,
     n: int,
     *,
-    rng: Seed | None = None,
+    rng: Seed,
     candidates: Pool = Candidates(),
     initial: ArrayLike | None = None,
-    iterations: int = 400,
+    iterations: int | None = None,
 ) -> Design:
-    """Joint optimisation: move all points of an SBQ design at once to lower the MMD.
+    """Joint optimisation: all points of SBQ moved at once; a set, in the order SBQ would pick it.
 
     The points are a set, not a sequence: a shorter joint design is not a part of a longer one.
-    Their order is the one in which SBQ would pick them if they were its candidates.
+    Their order is the one in which SBQ would pick them if they were its candidates. So the curve
+    of a sweep is that of the n points of its largest n, and n points are used as one set only
+    there.
 
     Parameters
     ----------
@@ -44,18 +82,22 @@ def joint(
     n : int
         Number of points.
     rng : numpy.random.Generator or int
+        A generator, or the seed of one. Draws the candidates, unless they are given as an array;
+        required in any case.
     candidates : Candidates or array_like, shape (M, d)
         How to draw the pool of the SBQ design to start from, or the pool itself.
     initial : array_like, shape (m, d), optional
-        Points that do not move. They count among the n, and come first.
-    iterations : int
-        Largest number of steps of L-BFGS.
+        Points that do not move. They count among the n, and come first; n must be larger than m.
+    iterations : int, optional
+        Largest number of steps of L-BFGS (default: 600 + 6 n).
 
     Returns
     -------
     Design
-        Its MMD is at most that of the SBQ design. Fewer than n points, with the reason in `stop`,
-        if SBQ stops early or if points come so close that they are no longer numerically distinct.
+        Its MMD is at most that of the SBQ design. `stop` is empty only if the descent ended where
+        the gradient of MMD^2, with points in units of their standard deviation, is at most 1e-5 of
+        MMD^2. Otherwise it says why the descent ended, or why there are fewer than n points: SBQ
+        stopped early, or points came so close that they are no longer numerically distinct.
 
     Raises
     ------
@@ -65,68 +107,124 @@ def joint(
     Notes
     -----
     Minimises V0 - z'K^{-1}z over the points, where the gradient in x_i is
-    -2 w_i (grad z(x_i) - sum_j w_j grad_1 k(x_i, x_j)). For the first three quarters of the steps,
-    the diagonal of K contains a little noise, which keeps points apart. The result is a local
-    minimum. O(n^3 + n^2 d) time a step, O(n^2 d) memory.
+    -2 w_i (grad z(x_i) - sum_j w_j grad_1 k(x_i, x_j)). In three descents, of three tenths of the
+    steps each, the diagonal of K contains noise, which keeps points apart: its share of the MMD^2
+    at their start is a tenth. The last descent has none. The result is at best a local minimum.
+    O(n^3 + n^2 d) time a step. O(n^2) memory for exponentiated quadratic, rational quadratic and
+    Matern kernels and what is made of them, O(n^2 d) for others.
 
     References
     ----------
-    On stationary points of the MMD: Chen, Bonnet, Kanagawa et al., arXiv:2505.20754.
+    On stationary points of the MMD: Chen, Bonnet, Kanagawa et al., arXiv:2505.20754. L-BFGS-B:
+    Byrd, Lu, Nocedal and Zhu, "A limited memory algorithm for bound constrained optimization",
+    1995.
     """
-    iterations = checked_count(iterations, "iterations")
+    n = checked_count(n, "n", 1)
+    limit = limit_of_steps(n, iterations)
     start = sbq(target, kernel, n, rng=rng, candidates=candidates, initial=initial)
     kept = 0 if initial is None else len(np.asarray(initial))
     size = len(start.points)
     if size == kept or not start.weights.any():
         return start
     before = mmd2(start.embedding, start.points, start.weights)
-    if np.isnan(before):  # it is below the floor of float64
-        return start
-    points = start.points
-    noise = NOISE * before / np.square(start.weights).sum()
-    nugget = NUGGET * checked_diagonal(kernel, points).max()
-    last = iterations // 4
-    for added, steps in ((noise, iterations - last), (nugget, last)):
-        points = _descend(start.embedding, points, kept, added, before, steps)
+    if np.isnan(before):
+        return _stopped(start, start.stop, "no point was moved: the MMD is below rounding")
+    points, ended = _moved(start, kept, limit)
     moved = sbq(target, kernel, size, rng=rng, candidates=points[kept:], initial=points[:kept])
     after = mmd2(moved.embedding, moved.points, moved.weights)
     if not after <= before:
-        return start
-    return Design(moved.embedding, moved.points, moved.rule, moved.stop or start.stop)
+        return _stopped(start, start.stop, "these are the points of sbq, as none better was found")
+    return _stopped(moved, start.stop, moved.stop, ended)
+
+
+def _stopped(design: Design, *reasons: str) -> Design:
+    stop = "; ".join(reason for reason in reasons if reason)
+    return Design(design.embedding, design.points, design.rule, stop)
+
+
+def _moved(start: Design, kept: int, limit: int) -> tuple[Array, str]:
+    """The points after at most `limit` steps, and why the descent ended: empty at a minimum.
+
+    The first `kept` points of `start` stay.
+    """
+    embedding, points, left = start.embedding, start.points, limit
+    for _ in range(NOISY):
+        weights = bq(embedding, points).final(len(points))
+        reached = mmd2(embedding, points, weights)
+        if np.isnan(reached):
+            break
+        noise = NOISE * reached / np.square(weights).sum()
+        points, found = _descend(embedding, points, kept, noise, int(PART * limit))
+        left -= found.nit
+    nugget = NUGGET * checked_diagonal(embedding.kernel, points).max()
+    while left > 0:
+        points, found = _descend(embedding, points, kept, nugget, left)
+        left -= found.nit
+        # The tolerance is relative to where a descent began: go on where that was far above.
+        if found.status != CONVERGED or found.nit == 0 or found.fun > 0.5:
+            break
+    if left <= 0 or found.status == LIMIT:
+        return points, (
+            f"joint stops at its limit of {limit} steps, before a minimum: for a smaller MMD, pass "
+            "more iterations"
+        )
+    if found.status != CONVERGED or found.fun >= WALL:
+        return points, (
+            f"joint stops after {limit - left} of {limit} steps: no step lowers the MMD any more, "
+            "but its gradient is not zero (rounding, or a kink of the kernel)"
+        )
+    return points, ""
 
 
 def _descend(
-    embedding: Embedding, points: Array, kept: int, noise: float, scale: float, iterations: int
-) -> Array:
-    """Points of which L-BFGS moved all but the first `kept`, to lower the MMD of BQ weights.
+    embedding: Embedding, points: Array, kept: int, noise: float, limit: int
+) -> tuple[Array, OptimizeResult]:
+    """Points of which L-BFGS moved all but the first `kept`, and what scipy says of it.
 
-    `noise` is added to the diagonal of the Gram matrix; `scale` is the MMD^2 to start from.
+    The objective is the MMD^2 of BQ weights over that of `points`, with `noise` on the diagonal of
+    the Gram matrix. L-BFGS moves points by units of their standard deviation, so that the unit of
+    length changes nothing.
     """
     kernel, free = embedding.kernel, points[kept:]
-    lower, upper = (np.tile(end, len(free)) for end in support(embedding))
+    unit = points.std(axis=0)
+    unit[unit == 0] = 1.0
+    lower, upper = support(embedding)
+    # Below this, rounding is most of the MMD^2.
+    floor = 10 * np.finfo(float).eps * embedding.prior_variance
+    scale = 1.0
 
     def objective(flat: Array) -> tuple[float, Array]:
-        moving = flat.reshape(free.shape)
+        # Rounding of the units must not lead out of the box.
+        moving = np.clip(free + flat.reshape(free.shape) * unit, lower, upper)
         x = np.concatenate([points[:kept], moving])
-        gram = checked_gram(kernel, x, x)
-        gram[np.diag_indices(len(x))] += noise
+        gram, gradient_dot = checked_gram_with_gradient_dot(kernel, x, x)
+        noisy = gram.copy()
+        noisy[np.diag_indices(len(x))] += noise
         mean = embedding.kernel_mean(x)
         try:
-            factor = cho_factor(gram, lower=True, overwrite_a=True, check_finite=False)
+            # Transposed, the symmetric matrix is in LAPACK's order: it need not be copied.
+            factor = cho_factor(noisy.T, overwrite_a=True, check_finite=False)
         except LinAlgError:  # points met within one step: far above any value on the way down
-            return 1e3, np.zeros_like(flat)
+            return WALL, np.zeros_like(flat)
         weights = cho_solve(factor, mean, check_finite=False)
-        slopes = embedding.kernel_mean_gradient(moving)
-        slopes = slopes - np.einsum("ijd,j->id", checked_gradient(kernel, moving, x), weights)
         variance = embedding.prior_variance - weights @ mean
-        return variance / scale, (-2 / scale * weights[kept:, None] * slopes).ravel()
+        if variance <= floor:
+            return WALL, np.zeros_like(flat)
+        slopes = embedding.kernel_mean_gradient(moving) - gradient_dot(weights)[kept:]
+        slopes *= -2 / scale * weights[kept:, None] * unit
+        return variance / scale, slopes.ravel()
 
+    start = np.zeros(free.size)
+    scale = objective(start)[0]
     found = minimize(
         objective,
-        free.ravel(),
+        start,
         jac=True,
         method="L-BFGS-B",
-        bounds=Bounds(lower, upper),
-        options={"maxiter": iterations, "maxfun": 10 * iterations, "ftol": 0, "maxcor": 50},
-    )
-    return np.concatenate([points[:kept], found.x.reshape(free.shape)])
+        bounds=Bounds(((lower - free) / unit).ravel(), ((upper - free) / unit).ravel()),
+        options={
+            "maxiter": limit, "maxfun": 10 * limit, "ftol": 0, "gtol": TOLERANCE, "maxcor": MEMORY,
+        },
+    )  # fmt: skip
+    moved = np.clip(free + found.x.reshape(free.shape) * unit, lower, upper)
+    return np.concatenate([points[:kept], moved]), found

@@ -29,7 +29,7 @@ def kernel_thinning(
     kernel: Kernel,
     n: int,
     *,
-    rng: Seed | None = None,
+    rng: Seed,
     candidates: Pool = Candidates(),
     initial: ArrayLike | None = None,
 ) -> Design:
@@ -44,6 +44,8 @@ def kernel_thinning(
     n : int
         Number of points.
     rng : numpy.random.Generator or int
+        A generator, or the seed of one. Draws the signs of the thinning, and the candidates unless
+        they are given as an array.
     candidates : Candidates or array_like, shape (M, d)
         How to draw the pool, or the pool itself; not fresh. The first n 2^m candidates are thinned,
         where m is as large as the pool allows.

@@ -38,7 +38,7 @@ def sbq(
     kernel: Kernel,
     n: int,
     *,
-    rng: Seed | None = None,
+    rng: Seed,
     candidates: Pool = Candidates(),
     initial: ArrayLike | None = None,
     refine: int = 0,
@@ -53,6 +53,8 @@ def sbq(
     n : int
         Number of points.
     rng : numpy.random.Generator or int
+        A generator, or the seed of one. Draws the candidates, unless they are given as an array;
+        required in any case.
     candidates : Candidates or array_like, shape (M, d)
         How to draw the pool, or the pool itself.
     initial : array_like, shape (m, d), optional

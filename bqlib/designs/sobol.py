@@ -16,8 +16,13 @@ BITS = 30  # of each coordinate in [0, 1)
 
 
 def requires_map(target: Target, kernel: Kernel, n: int, *, candidates: Candidates) -> None:
-    """Raise a TypeError if the target has no map from the unit cube."""
+    """Raise an error if the target has no map from the unit cube, or for too many points."""
     cube_dim(target)
+    if n > 2**BITS:
+        raise ValueError(
+            f"n is {n}; a Sobol sequence has at most 2^{BITS} = {2**BITS} points: use a smaller n, "
+            "or iid"
+        )
 
 
 @requires(requires_map)
@@ -26,7 +31,7 @@ def sobol(
     kernel: Kernel,
     n: int,
     *,
-    rng: Seed | None = None,
+    rng: Seed,
     candidates: Pool | None = None,
     initial: ArrayLike | None = None,
 ) -> Design:
@@ -44,7 +49,7 @@ def sobol(
     n : int
         Number of points.
     rng : numpy.random.Generator or int
-        Scrambles the sequence.
+        A generator, or the seed of one. Scrambles the sequence.
     candidates : optional
         Ignored after validation; accepted so that all designs have the same arguments.
     initial : array_like, shape (m, d), optional
@@ -69,6 +74,7 @@ def sobol(
     Nets and Sequences", 2010.
     """
     request = checked_request_without_pool(target, kernel, n, rng, candidates, initial)
+    requires_map(target, kernel, request.n, candidates=request.candidates)
     # The engine scrambles by children of its generator.
     engine = qmc.Sobol(cube_dim(target), bits=BITS, rng=request.rng.seeded())
     # A whole power of two, as the engine advises; the middle of each bin, as 0 has no quantile.

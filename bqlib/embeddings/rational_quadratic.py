@@ -4,12 +4,11 @@ from collections.abc import Callable
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh_tridiagonal
 from scipy.optimize import brentq
-from scipy.special import gammainccinv, gammaincinv, gammaln, loggamma, poch, wofz
+from scipy.special import gammainccinv, gammaincinv, gammaln, loggamma, wofz
 
-from bqlib.arrays import Array, ArrayFunction, polyval, total
+from bqlib.arrays import Array, total
 from bqlib.checks import CHANGE_UNITS, LONGEST
 from bqlib.embeddings.embedding import Embed, Embedding, embed_by_blocks, register
 from bqlib.embeddings.exponentiated_quadratic import (
@@ -19,7 +18,6 @@ from bqlib.embeddings.exponentiated_quadratic import (
 from bqlib.kernels import ExponentiatedQuadratic, RationalQuadratic
 from bqlib.targets import Empirical, GaussianMixture, Product, Target, Uniform
 
-ComplexArray = NDArray[np.complex128]
 STRIDE = 1.5  # of levels of distance, in log r^2
 
 
@@ -190,42 +188,28 @@ def cauchy_gaussian_mixture(kernel: RationalQuadratic, target: GaussianMixture) 
 
     With c = sqrt(2) l, the kernel c^2 / (c^2 + r^2) is the real part of a Laplace transform, and
     its mean at distance u from a Gaussian's is sqrt(pi / 2) c / s Re w((u + i c) / (sqrt(2) s)).
+    Its derivative cancels, so the gradient is that of :func:`mix_over_lengthscales`.
     """
     height = kernel.height(1)
     c = np.sqrt(2) * float(np.squeeze(kernel.lengthscale))
     means = target.means[:, 0]
     deviations = np.sqrt(target.covariances[:, 0, 0])
 
-    def argument(u: Array, s: Array) -> ComplexArray:
-        return (u + 1j * c) / (np.sqrt(2) * s)
-
     def mean(u: Array, s: Array) -> Array:
-        return np.sqrt(np.pi / 2) * c / s * wofz(argument(u, s)).real
+        return np.sqrt(np.pi / 2) * c / s * wofz((u + 1j * c) / (np.sqrt(2) * s)).real
 
-    def slope(u: Array, s: Array) -> Array:
-        return np.sqrt(np.pi) * c / (2 * s**2) * faddeeva_derivative(argument(u, s)).real
-
-    def over_components(function: Callable[[Array, Array], Array]) -> ArrayFunction:
-        return lambda x: height * (function(x - means, deviations) @ target.weights)
+    @cache
+    def mixed() -> Embedding:
+        return mix_over_lengthscales(kernel, target, exponentiated_quadratic_gaussian_mixture)
 
     pairs = mean(means[:, None] - means, np.hypot(deviations[:, None], deviations))
     return Embedding(
         kernel,
         target,
-        over_components(mean),
-        lambda x: over_components(slope)(x)[:, None],
+        lambda x: height * (mean(x - means, deviations) @ target.weights),
+        lambda x: mixed().kernel_mean_gradient(x),
         float(height * (target.weights @ pairs @ target.weights)),
     )
-
-
-def faddeeva_derivative(z: ComplexArray) -> ComplexArray:
-    """w'(z) = 2i / sqrt(pi) - 2 z w(z), by its asymptotic series where the two terms cancel."""
-    derivative = 2j / np.sqrt(np.pi) - 2 * z * wofz(z)
-    far = np.abs(z) > 8
-    series = [(2 * k + 1) * poch(0.5, k) for k in range(20)]
-    inverse = 1 / z[far] ** 2
-    derivative[far] = -1j / np.sqrt(np.pi) * inverse * polyval(inverse, series)
-    return derivative
 
 
 def cauchy_uniform(kernel: RationalQuadratic, target: Uniform) -> Embedding:

@@ -4,6 +4,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from bqlib.figures import panels, style
+from bqlib.studies.refinement import steps_in_words
 
 PLANS = (
     "iid", "herding", "herding_bq", "sbq_100_herding", "block_sbq_50", "block_sbq_20",
@@ -50,6 +51,7 @@ def accuracy_for_time(alternatives, cost, refinement):
         panels.legend(
             figure, f"Markers: n = {', '.join(f'{n}' for n in sizes)}; "
             f"{style.counted(cost.sizes['seed'], 'seed')}, pool of {cost['pool'].values.max()}.",
+            f"Joint refinement: {steps_in_words(refinement)}.",
             columns=3,
         )  # fmt: skip
     return figure

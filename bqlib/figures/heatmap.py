@@ -190,11 +190,12 @@ def _tick(dim, label):
 def _note(found, readable):
     known = set(found["word"].values.ravel()) - {""}
     note = ""
-    if known & {"exp", "floor", "undecided"}:
+    if known & {"exp", "floor", "none fits", "undecided"}:
         note = (
-            "Hatched: the curve is not a power law, and the number is its mean slope. The word "
-            "names the model that fits best: exp(-c n^b) (exp) or a power law with a floor "
-            "(floor); undecided: no model is best in 95 % of the seeds. "
+            "Hatched: the curve is not shown to be a power law, and the number is its mean slope. "
+            "The word names the model that it follows: exp(-c n^b) (exp) or a power law with a "
+            "floor (floor). None fits: every model misses by more than the noise and 4 %. "
+            "Undecided: the data do not tell. "
         )
     if not readable and np.isnan(found["value"].values).any():
         note += "White: no number."

@@ -4,6 +4,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from bqlib.figures import panels, style
+from bqlib.studies.refinement import steps_in_words
 
 _ALIKE = style.line_styles(["sbq", "joint"])
 # Look and name of each plan of the study.
@@ -58,5 +59,5 @@ def refinement(study):
         right.yaxis.minorticks_off()
         right.set_ylim(0.9, top)
         said = panels.about_means(study.sizes["seed"], "geometric mean")
-        panels.legend(figure, said, columns=2)
+        panels.legend(figure, said, f"All at once: {steps_in_words(study)}.", columns=2)
     return figure

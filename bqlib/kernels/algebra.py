@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bqlib.arrays import Array, total
+from bqlib.arrays import Array, ArrayFunction, total
 from bqlib.checks import checked_count, checked_height
 from bqlib.kernels.kernel import Kernel
 
@@ -38,6 +38,11 @@ class SumKernel(Kernel):
     def gradient(self, x: ArrayLike, y: ArrayLike) -> Array:
         """Gradient of k(x_i, y_j) in x_i, shape (n, m, d)."""
         return total(part.gradient(x, y) for part in self.parts)
+
+    def with_gradient_dot(self, x: ArrayLike, y: ArrayLike) -> tuple[Array, ArrayFunction]:
+        """As ``Kernel.with_gradient_dot``, from those of the parts."""
+        grams, dots = zip(*(part.with_gradient_dot(x, y) for part in self.parts), strict=True)
+        return total(grams), lambda weights: total(dot(weights) for dot in dots)
 
     def domain(self, dim: int) -> tuple[Array, Array]:
         """Lower and upper ends, each (dim,), of the box where the kernel is defined."""
@@ -71,6 +76,11 @@ class ScaledKernel(Kernel):
     def gradient(self, x: ArrayLike, y: ArrayLike) -> Array:
         """Gradient of k(x_i, y_j) in x_i, shape (n, m, d)."""
         return self.factor * self.kernel.gradient(x, y)
+
+    def with_gradient_dot(self, x: ArrayLike, y: ArrayLike) -> tuple[Array, ArrayFunction]:
+        """As ``Kernel.with_gradient_dot``, from that of the kernel."""
+        gram, dot = self.kernel.with_gradient_dot(x, y)
+        return self.factor * gram, lambda weights: self.factor * dot(weights)
 
     def domain(self, dim: int) -> tuple[Array, Array]:
         """Lower and upper ends, each (dim,), of the box where the kernel is defined."""
@@ -112,6 +122,16 @@ class ProductKernel(Kernel):
             np.prod(np.delete(values, i, axis=0), axis=0)[:, :, None] * part.gradient(x, y)
             for i, part in enumerate(self.parts)
         )
+
+    def with_gradient_dot(self, x: ArrayLike, y: ArrayLike) -> tuple[Array, ArrayFunction]:
+        """As ``Kernel.with_gradient_dot``, from those of the parts."""
+        grams, dots = zip(*(part.with_gradient_dot(x, y) for part in self.parts), strict=True)
+
+        def gradient_dot(weights: Array) -> Array:
+            others = (np.prod([*grams[:i], *grams[i + 1 :]], axis=0) for i in range(len(grams)))
+            return total(dot(weights * rest) for dot, rest in zip(dots, others, strict=True))
+
+        return np.prod(grams, axis=0), gradient_dot
 
     def domain(self, dim: int) -> tuple[Array, Array]:
         """Lower and upper ends, each (dim,), of the box where the kernel is defined."""
@@ -177,6 +197,19 @@ class OnCoordinates(Kernel):
         part = self.kernel.gradient(x[:, self.coordinates], y[:, self.coordinates])
         gradient[:, :, self.coordinates] = part
         return gradient
+
+    def with_gradient_dot(self, x: ArrayLike, y: ArrayLike) -> tuple[Array, ArrayFunction]:
+        """As ``Kernel.with_gradient_dot``, from that of the kernel."""
+        x, y = self._points(x, y)
+        own = list(self.coordinates)
+        gram, dot = self.kernel.with_gradient_dot(x[:, own], y[:, own])
+
+        def gradient_dot(weights: Array) -> Array:
+            found = np.zeros(x.shape)
+            found[:, own] = dot(weights)
+            return found
+
+        return gram, gradient_dot
 
     def domain(self, dim: int) -> tuple[Array, Array]:
         """Lower and upper ends, each (dim,), of the box where the kernel is defined."""

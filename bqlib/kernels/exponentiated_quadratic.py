@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 
-from bqlib.arrays import Array, read_only, solve_lower, with_read_only_arrays
+from bqlib.arrays import Array, ArrayFunction, read_only, solve_lower, with_read_only_arrays
 from bqlib.checks import checked_covariance, checked_lengthscale
 from bqlib.kernels.kernel import (
     Kernel,
@@ -16,6 +16,7 @@ from bqlib.kernels.kernel import (
     dim_of,
     scaled_squares,
     take,
+    weighted_differences,
 )
 
 
@@ -116,6 +117,20 @@ class ExponentiatedQuadratic(Kernel):
             half = solve_lower(self._factor, difference.reshape(-1, x.shape[1]).T)
             scaled = solve_lower(self._factor, half, transposed=True).T.reshape(difference.shape)
         return scaled * self(x, y)[:, :, None]
+
+    def with_gradient_dot(self, x: ArrayLike, y: ArrayLike) -> tuple[Array, ArrayFunction]:
+        """As ``Kernel.with_gradient_dot``, in O(n m) memory."""
+        x, y = self._points(x, y)
+        gram = self(x, y)
+
+        def gradient_dot(weights: Array) -> Array:
+            differences = weighted_differences(gram * weights, x, y)
+            if self.lengthscale is not None:
+                return differences / np.square(self.lengthscale)
+            half = solve_lower(self._factor, differences.T)
+            return solve_lower(self._factor, half, transposed=True).T
+
+        return gram, gradient_dot
 
     def height(self, dim: int) -> float:
         """k(x, x) for points of dimension `dim`."""

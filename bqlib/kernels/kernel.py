@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 
-from bqlib.arrays import Array
+from bqlib.answers import checked_gradient
+from bqlib.arrays import Array, ArrayFunction
 from bqlib.checks import LONGEST, SHORTEST, checked_points
 
 
@@ -39,6 +40,21 @@ class Kernel(ABC):
     @abstractmethod
     def gradient(self, x: ArrayLike, y: ArrayLike) -> Array:
         """Gradient of k(x_i, y_j) in x_i, shape (n, m, d)."""
+
+    def with_gradient_dot(self, x: ArrayLike, y: ArrayLike) -> tuple[Array, ArrayFunction]:
+        """k(x, y) (n, m), and sum_j w_ij gradient(x, y)[i, j] (n, d) as a function of w.
+
+        The weights w have shape (n, m), or (m,) if they are the same for all i. Do not change the
+        matrix before the last call of the function, which may use it. O(n m d) time. This version
+        calls :meth:`gradient` and takes O(n m d) memory; kernels that need less have their own.
+        """
+        x, y = self._points(x, y)
+
+        def gradient_dot(weights: Array) -> Array:
+            slopes = checked_gradient(self, x, y)
+            return np.einsum("ijd,ij->id", slopes, np.broadcast_to(weights, slopes.shape[:2]))
+
+        return self(x, y), gradient_dot
 
     def domain(self, dim: int) -> tuple[Array, Array]:
         """Lower and upper ends, each (dim,), of the box where the kernel is defined."""
@@ -96,6 +112,16 @@ def dim_of(lengthscale: float | Array) -> int | None:
 def take(lengthscale: float | Array, coordinates: Sequence[int]) -> float | Array:
     """The length-scales of some coordinates."""
     return lengthscale[list(coordinates)] if isinstance(lengthscale, np.ndarray) else lengthscale
+
+
+def weighted_differences(weights: Array, x: Array, y: Array) -> Array:
+    """sum_j w_ij (y_j - x_i) for weights (n, m), shape (n, d), as one matrix product.
+
+    Its rounding is that of the extent of y, not of the differences, so y is centred.
+    """
+    centre = y.mean(axis=0) if len(y) else 0.0
+    sums = weights @ np.column_stack([y - centre, np.ones(len(y))])
+    return sums[:, :-1] - (x - centre) * sums[:, -1:]
 
 
 def scaled_squares(x: Array, y: Array, lengthscale: float | Array) -> Array:

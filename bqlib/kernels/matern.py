@@ -7,7 +7,7 @@ from math import gamma
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bqlib.arrays import Array, polyval, with_read_only_arrays
+from bqlib.arrays import Array, ArrayFunction, polyval, with_read_only_arrays
 from bqlib.checks import checked_lengthscale, checked_number
 from bqlib.kernels.kernel import Kernel, checked_scale, density_height, dim_of, take
 
@@ -52,7 +52,8 @@ class Matern(Kernel):
 
     Notes
     -----
-    A call costs O(n m d) time and O(n m) memory.
+    A call costs O(n m d) time and O(n m) memory. Relative error of values and gradients: at most
+    4e-16 (10 + log(k(x, x) / k(x, y))).
 
     References
     ----------
@@ -115,6 +116,23 @@ class Matern(Kernel):
         rho = rates * np.abs(difference)
         relative = polyval(rho, MATERN_SLOPE[self.nu]) / polyval(rho, MATERN_VALUE[self.nu])
         return self(x, y)[:, :, None] * (rates * np.sign(difference) * relative)
+
+    def with_gradient_dot(self, x: ArrayLike, y: ArrayLike) -> tuple[Array, ArrayFunction]:
+        """As ``Kernel.with_gradient_dot``, in O(n m) memory."""
+        x, y = self._points(x, y)
+        gram = self(x, y)
+
+        def gradient_dot(weights: Array) -> Array:
+            weighted, found = gram * weights, np.empty(x.shape)
+            for c, rate in enumerate(self.rates(x.shape[1])):
+                difference = y[None, :, c] - x[:, c, None]
+                rho = rate * np.abs(difference)
+                slope = polyval(rho, MATERN_SLOPE[self.nu]) / polyval(rho, MATERN_VALUE[self.nu])
+                slope *= np.sign(difference)
+                found[:, c] = rate * np.einsum("ij,ij->i", weighted, slope)
+            return found
+
+        return gram, gradient_dot
 
     def height(self, dim: int) -> float:
         """k(x, x) for points of dimension `dim`."""

@@ -6,9 +6,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import poch
 
-from bqlib.arrays import Array, with_read_only_arrays
+from bqlib.arrays import Array, ArrayFunction, with_read_only_arrays
 from bqlib.checks import checked_lengthscale, checked_number
-from bqlib.kernels.kernel import Kernel, checked_scale, density_height, dim_of, scaled_squares
+from bqlib.kernels.kernel import (
+    Kernel,
+    checked_scale,
+    density_height,
+    dim_of,
+    scaled_squares,
+    weighted_differences,
+)
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -80,6 +87,18 @@ class RationalQuadratic(Kernel):
         difference = y[None, :, :] - x[:, None, :]
         slope = self.height(x.shape[1]) * np.exp(-(self.alpha + 1) * self._log_base(x, y))
         return slope[:, :, None] * difference / np.square(self.lengthscale)
+
+    def with_gradient_dot(self, x: ArrayLike, y: ArrayLike) -> tuple[Array, ArrayFunction]:
+        """As ``Kernel.with_gradient_dot``, in O(n m) memory."""
+        x, y = self._points(x, y)
+        gram = self(x, y)
+
+        def gradient_dot(weights: Array) -> Array:
+            base = 1 + scaled_squares(x, y, self.lengthscale) / (2 * self.alpha)
+            slope = gram / base
+            return weighted_differences(slope * weights, x, y) / np.square(self.lengthscale)
+
+        return gram, gradient_dot
 
     def _log_base(self, x: Array, y: Array) -> Array:
         # Not the base itself: where alpha is large, it rounds to one.

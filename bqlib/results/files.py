@@ -80,7 +80,10 @@ def strange_files(folder):
     """Paths below a folder that are links, pipes or anything else but files and folders."""
     for place, folders, names in os.walk(folder):
         for path in (Path(place, name) for name in (*folders, *names)):
-            mode = path.lstat().st_mode
+            try:
+                mode = path.lstat().st_mode
+            except FileNotFoundError:  # a run that is alive has removed or renamed it
+                continue
             if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
                 yield path
 

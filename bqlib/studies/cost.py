@@ -8,7 +8,7 @@ import numpy as np
 
 from bqlib.schema import Variable
 from bqlib.streams import stream
-from bqlib.studies.plans import PLANS, SHARES, one_pool, requires_of_plans
+from bqlib.studies.plans import PLANS, SHARES, one_pool, requires_joint, requires_of_plans
 from bqlib.studies.study import Study
 from bqlib.sweep.spec import Algorithm
 
@@ -68,6 +68,12 @@ def cost(target, kernel, candidates, n, seed, plans):
     }
 
 
+def requires_of_cost(target, kernel):
+    """Raise the TypeError or ValueError of the first plan whose design cannot work on the pair."""
+    requires_of_plans(target, kernel)
+    requires_joint(target, kernel)
+
+
 def _seconds(run, *arguments):
     found = []
     while len(found) < RUNS and sum(found) < ENOUGH:
@@ -100,11 +106,11 @@ STUDY = Study(
         "n": ("number of points", "1"),
         "pool": ("number of candidates", "1"),
     },
-    precondition=requires_of_plans,
+    precondition=requires_of_cost,
     plans=(
         *PLANS,
         Algorithm("herding_fresh", "herding", "uniform"),
         Algorithm("sbq_fresh", "sbq", "bq"),
-        Algorithm("joint", "bqlib.designs.joint:joint", "bq"),
+        Algorithm("joint", "joint", "bq"),
     ),
 )

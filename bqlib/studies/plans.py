@@ -5,6 +5,7 @@ from dataclasses import replace
 from bqlib.candidates import Candidates
 from bqlib.designs.design import requires_mean
 from bqlib.designs.herding import herding
+from bqlib.designs.joint import joint
 from bqlib.designs.sbq import sbq
 from bqlib.sweep import registry
 from bqlib.sweep.spec import Algorithm
@@ -13,8 +14,9 @@ SWITCHES = (50, 100, 200)  # points of SBQ before herding takes over
 BLOCKS = (5, 20, 50)  # points between two fits of SBQ in blocks
 SHARES = (0.125, 0.25, 0.5, 1.0)  # of n and of the pool, at which costs are measured
 # Algorithms of sweeps that are not compared: BLOCKS replace the first, and the others differ from
-# sbq_nonnegative in one constraint.
-LEFT_OUT = ("block_sbq", "sbq_simplex", "sbq_sum_to_one")
+# sbq_nonnegative in one constraint. The points of joint are a set: it has a design for each size,
+# in other studies.
+LEFT_OUT = ("block_sbq", "joint", "sbq_simplex", "sbq_sum_to_one")
 
 
 def sbq_then_herding(target, kernel, n, *, rng, candidates, switch):
@@ -52,6 +54,11 @@ def requires_of_plans(target, kernel):
 def requires_sbq(target, kernel):
     """Raise a ValueError if SBQ, with which a study works, cannot work on the pair."""
     requires_mean(target, kernel, 1, candidates=Candidates(size=1))
+
+
+def requires_joint(target, kernel):
+    """Raise the TypeError or ValueError of joint optimisation if it cannot work on the pair."""
+    joint.requires(target, kernel, 1, candidates=Candidates(size=1))
 
 
 def one_pool(candidates, target, rng, share=1.0):

@@ -31,6 +31,7 @@ PLACES = {
         "frank_wolfe": "bqlib.designs.frank_wolfe:frank_wolfe",
         "herding": "bqlib.designs.herding:herding",
         "iid": "bqlib.designs.iid:iid",
+        "joint": "bqlib.designs.joint:joint",
         "omp": "bqlib.designs.omp:omp",
         "p_greedy": "bqlib.designs.p_greedy:p_greedy",
         "rpcholesky": "bqlib.designs.rpcholesky:rpcholesky",
@@ -75,6 +76,7 @@ ALGORITHMS = {
     "omp": ("omp", "bq"),
     "block_sbq": ("block_sbq", "bq"),
     "sbq": ("sbq", "bq"),
+    "joint": ("joint", "bq"),
     "sbq_nonnegative": ("sbq", "nonnegative"),
     "sbq_simplex": ("sbq", "simplex"),
     "sbq_sum_to_one": ("sbq", "sum_to_one"),
@@ -88,6 +90,7 @@ COSTS = {
         "frank_wolfe": "O(M) a step",
         "herding": "O(M) a step",
         "iid": "O(n)",
+        "joint": "O(n^3 + n^2 d) a step",
         "omp": "O(M n) a step",
         "p_greedy": "O(M n) a step",
         "rpcholesky": "O(M n) a step",
@@ -111,6 +114,8 @@ POINTS = {
     "frank_wolfe": "Frank-Wolfe with line search: herding with the best step towards each point.",
     "herding": "Kernel herding: each point is the best next one for equal weights.",
     "iid": "Independent draws from the target, with equal weights: the baseline.",
+    "joint": "Joint optimisation: all points of SBQ moved at once; a set, in the order SBQ would "
+    "pick it.",
     "omp": "Orthogonal matching pursuit: each point is where the kernel mean is interpolated "
     "worst.",
     "p_greedy": "P-greedy points: each is where the prior variance, given the points before it, is "

@@ -5,6 +5,7 @@ import pytest
 import xarray as xr
 from synthetic_sweep import power_curves, sweep
 
+from bqlib import rates
 from bqlib.analysis import fits
 from bqlib.schema import FAILED, MISSING
 
@@ -65,7 +66,35 @@ def test_verdicts_and_the_test_against_1_over_n(fitted):
     expected = 0.3 * (np.sqrt([200, 400]) - np.sqrt([100, 200])) / np.log(2)
     np.testing.assert_allclose(slopes, expected, atol=0.03)
     assert (wide["faster_p"].sel(algorithm="herding") > 0.5).all()
-    assert (wide["wins"].sum("model") == 1).all()
+    misfit = wide["misfit"].sel(algorithm="sbq")
+    assert misfit.sel(model="stretched_exponential") < 0.02 < 0.5 < misfit.sel(model="power_law")
+    assert wide["verdict"].sel(algorithm="herding") == "power_law"
+    assert (wide["curvature_p"].sel(algorithm=["herding", "sbq"]) < 0.05).values.tolist() == [
+        False, True
+    ]  # fmt: skip
+
+
+def test_verdict_and_misfit_are_those_of_the_mean_curve(fitted, curves):
+    sizes = rates.log_spaced(20, 400)
+    for name, own in curves.items():
+        found = rates.verdict(sizes, own[:, sizes - 1])
+        stored = fitted.sel(algorithm=name, window="20-400", lengthscale=0.5).squeeze()
+        assert stored["verdict"] == found.name
+        assert stored["misfit"].values.tolist() == list(found.misfit.values())
+        assert (stored["noise"], stored["curvature_p"]) == (found.noise, found.curvature_p)
+
+
+def test_rows_say_the_misfit_and_the_noise(curves):
+    broken = np.where(N <= 90, N**-0.5, 90**0.5 / N) * (curves["sbq"] / curves["sbq"].mean(axis=0))
+    fitted = fits.fit_rates(sweep(curves | {"broken": broken}), windows=[(20, 400)])
+    said = {row["algorithm"]: (row["model"], row["misfit"]) for row in fits.rate_rows(fitted)}
+    for name, (model, misfit) in said.items():
+        fit = fitted.sel(algorithm=name).squeeze()
+        known = fit["misfit"].sel(model=model) if name != "broken" else fit["misfit"].min()
+        assert misfit == f"{100 * known:.1f} % (noise {100 * fit['noise']:.1f} %)"
+    assert said["sbq"][0] == "stretched_exponential" and said["broken"][0] == "none fits"
+    few = fits.rate_rows(fits.fit_rates(sweep({"broken": broken[:3]}), windows=[(20, 400)]))
+    assert few[0]["model"] == "undecided" and "noise" not in few[0]["misfit"]
 
 
 def test_faster_in_one_octave_only_is_not_shown():
@@ -86,7 +115,7 @@ def test_a_window_that_some_curve_does_not_fill_gets_no_numbers(curves):
     short = fitted.sel(algorithm="sbq", window="20-400")
     assert short["reason"] == "3 of 10 curves end before n = 400"
     assert short["n_seeds"] == 0
-    for name in ("rate", "exponent", "floor", "local_slope", "faster_p", "wins"):
+    for name in ("rate", "exponent", "floor", "local_slope", "faster_p", "misfit", "noise"):
         assert short[name].isnull().all(), name
     assert fitted.sel(algorithm="sbq", window="20-391")["rate"].notnull().any()
     assert (fitted.sel(algorithm="iid")["reason"] == "").all()

@@ -53,10 +53,11 @@ def test_a_rate_that_is_none_has_the_word_for_it():
         0.14 * np.exp(-0.5 * np.sqrt(N) + noise),
         np.hypot(1 / N, 0.05) * np.exp(noise),
     )
-    half = np.concatenate([exponential[:5], (1 / N * np.exp(noise))[5:]])
-    curves = sweep({"exp": exponential, "floor": floor, "undecided": half}, windows=((5, 100),))
-    found = maps.map_of_rates(fits.fit_rates(curves)).squeeze()
-    assert found["word"].values.tolist() == ["exp", "floor", "undecided"]
+    half = np.concatenate([exponential[:5] ** 3, (1 / N * np.exp(noise))[5:]])
+    broken = np.where(N < 20, 1 / np.sqrt(N), 20**0.5 / N) * np.exp(noise)
+    own = {"exp": exponential, "floor": floor, "undecided": half, "none fits": broken}
+    found = maps.map_of_rates(fits.fit_rates(sweep(own, windows=((5, 100),)))).squeeze()
+    assert found["word"].values.tolist() == list(own)
     assert found["value"].notnull().all()
 
 

@@ -137,7 +137,7 @@ def test_a_slope_that_is_not_a_rate_is_hatched_and_has_a_word():
     assert texts(axes)[:2] == ["0.50", "0.50"] and texts(axes)[2].endswith("exp")
     hatched = [patch.get_xy() for patch in axes.patches if patch.get_gid() == "hatched"]
     assert hatched == [(-0.5, 0.5), (0.5, 0.5)]
-    assert "not a power law" in figure.get_supxlabel().replace("\n", " ")
+    assert "not shown to be a power law" in figure.get_supxlabel().replace("\n", " ")
     assert figure.axes[-1].get_ylabel() == "rate a of n^-a, n = 5 to 100"
 
 

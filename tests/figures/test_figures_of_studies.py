@@ -36,10 +36,12 @@ def studies():
         np.array([plan.name for plan in study.plans]) for study in (cost.STUDY, alternatives.STUDY)
     )
     factors = np.array(choice.FACTORS)
+    moved = synthetic(refined.STUDY, {"plan": np.array(list(REFINED)), "n": SIZES[1:]})
+    moved["limit"][:], moved["stationary"][:] = [400, 400, 800], [1, 1, 0]
     return {
         "alternatives": synthetic(alternatives.STUDY, {"plan": compared, "n": np.arange(1, 101)}),
         "cost": synthetic(cost.STUDY, {"plan": every, "n": SIZES, "pool": np.array([100, 200])}),
-        "refinement": synthetic(refined.STUDY, {"plan": np.array(list(REFINED)), "n": SIZES[1:]}),
+        "refinement": moved,
         "kernel_choice": synthetic(
             choice.STUDY,
             {"select": factors, "weigh": factors, "evaluate": factors}
@@ -124,7 +126,8 @@ def test_bands_of_refinement_are_intervals_of_the_mean_over_seeds(studies):
         np.testing.assert_allclose(band, intervals)
     assert len(bands(right)) == len(REFINED) - 1
     said = "Lines: geometric mean of 5 seeds. Bands: 95 % interval of the geometric mean."
-    assert legend(figure) == said
+    steps = "All at once: L-BFGS, at most 400 to 800 steps; 5 of 15 ended before a minimum."
+    assert legend(figure) == f"{said}\n{steps}"
 
 
 def test_too_few_seeds_for_an_interval_are_drawn_without_one(studies):
@@ -132,8 +135,8 @@ def test_too_few_seeds_for_an_interval_are_drawn_without_one(studies):
     figure = refinement(few)
     figure.draw_without_rendering()
     assert [bands(axes) for axes in figure.axes] == [[], []]
-    assert legend(figure) == "Lines: geometric mean of 4 seeds."
-    assert legend(refinement(few.isel(seed=[0]))) == "One seed."
+    assert legend(figure).startswith("Lines: geometric mean of 4 seeds.\n")
+    assert legend(refinement(few.isel(seed=[0]))).startswith("One seed.\n")
 
 
 def test_one_seed_is_drawn_as_its_own_mean(studies):
@@ -141,6 +144,7 @@ def test_one_seed_is_drawn_as_its_own_mean(studies):
     figure = accuracy_for_time(one["alternatives"], one["cost"], one["refinement"])
     figure.draw_without_rendering()
     assert "1 seed," in legend(figure)
+    assert "Joint refinement: L-BFGS, at most 400 to 800 steps; 1 of 3 ended" in legend(figure)
     (line,) = [line for line in figure.axes[0].lines if line.get_gid() == "sbq"]
     own = one["alternatives"]["mmd"].sel(plan="sbq", n=SIZES).squeeze()
     np.testing.assert_allclose(line.get_ydata(), own)

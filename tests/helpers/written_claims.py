@@ -3,10 +3,15 @@
 from bqlib.claims import Claim, Expectation
 from bqlib.claims.evidence import HOLDS, UNKNOWN
 
+# fmt: off
 RECORDS = (
     [
-        Claim("a", "A claim that holds", "Figure 1", "1.0 [0.9, 1.1]", HOLDS, "because"),
-        Claim("b", "One of which nothing is known", "Table 1", "-", UNKNOWN, "needs more"),
+        Claim(
+            "a", "A claim that holds", "Figure 1", "holds if above 0", "1.0 [0.9, 1.1]", HOLDS,
+            "because",
+        ),
+        Claim("b", "One of which nothing is known", "Table 1", "none", "-", UNKNOWN, "needs more"),
     ],
     [Expectation("c", "a number", "2", True), Expectation("d", "another", "needs seeds", None)],
 )
+# fmt: on

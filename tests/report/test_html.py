@@ -179,7 +179,7 @@ HOSTILE = """<script>alert("x")</script> " onclick='x' & &amp; {{ 7 * 7 }} {% en
 def test_hostile_words_are_shown_as_they_are_written():
     places = (
         *("title", "results", "label", "column", "cell", "reason", "verdict", "option", "version"),
-        *("claim", "where", "measured", "why", "expected", "found", "caption"),
+        *("claim", "where", "rule", "measured", "why", "expected", "found", "caption"),
     )
     said = {place: f"{place} {HOSTILE}" for place in places}
     rows = [{"algorithm": said["label"], said["column"]: said["cell"]}]
@@ -198,7 +198,8 @@ def test_hostile_words_are_shown_as_they_are_written():
         "table_1": rows,
         "verdicts": {said["verdict"]: 1},
         "claims": [
-            {"verdict": "holds"} | {key: said[key] for key in ("claim", "where", "measured", "why")}
+            {"verdict": "holds"}
+            | {key: said[key] for key in ("claim", "where", "rule", "measured", "why")}
         ],
         "expectations": [{"expected": said["expected"], "measured": said["found"], "met": None}],
     }

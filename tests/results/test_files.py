@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from bqlib.results import files
 from bqlib.results.files import remove_unfinished, replacing, write_atomically
 
 
@@ -117,6 +118,13 @@ def test_what_a_kill_leaves_of_a_write_is_removed(tmp_path, how):
     remove_unfinished(tmp_path)
     assert not any(name.startswith(".") for name in os.listdir(tmp_path / "pieces"))
     assert all(path.exists() for path in kept)
+
+
+def test_files_that_a_living_run_renames_are_nothing_strange(tmp_path, monkeypatch):
+    (tmp_path / "a link").symlink_to("nowhere")
+    walked = [(str(tmp_path), [], ["gone", "a link"])]
+    monkeypatch.setattr(files.os, "walk", lambda folder: iter(walked))
+    assert list(files.strange_files(tmp_path)) == [tmp_path / "a link"]
 
 
 def test_no_link_is_followed_where_unfinished_files_are_removed(tmp_path):

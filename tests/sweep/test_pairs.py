@@ -3,6 +3,7 @@
 import re
 from itertools import product
 
+import numpy as np
 import pytest
 from written_sweep import loaded, problems_of
 
@@ -18,6 +19,7 @@ TARGETS = {
 }
 KERNELS = {name: f"{{family: {name}}}" for name in registry.PLACES["kernel"]}
 KERNELS["stein_with_constant"] = "{family: stein, constant: 1}"
+PARTS = {"joint": "{family: joint, iterations: 2}"}
 BOX = "{size: 12, source: box, box: [[-3, -2], [2, 3]]}"
 
 
@@ -40,7 +42,8 @@ def folder(tmp_path, monkeypatch):
 def test_every_pair_of_registered_names_works_or_is_refused(target, kernel, candidates):
     rules = registry.PLACES["weights"] if candidates == "{size: 12}" else ["bq"]
     algorithms = [
-        f"{{name: {design}_with_{weights}, design: {design}, weights: {weights}}}"
+        f"{{name: {design}_with_{weights}, design: {PARTS.get(design, design)}, "
+        f"weights: {weights}}}"
         for design, weights in product(registry.PLACES["design"], rules)
     ]
     text = sweep(TARGETS[target], KERNELS[kernel], algorithms, candidates)
@@ -86,6 +89,23 @@ def test_problems_of_pairs_are_told_with_their_lines_all_at_once():
     problems = problems_of(sweep(data, KERNELS["matern"], algorithms))
     assert len(problems) == len(told)
     assert all(map(str.startswith, problems, told)), problems
+
+
+def test_the_curve_of_joint_is_that_of_one_set():
+    experiment = loaded(sweep(TARGETS["normal"], KERNELS["matern"], ["joint"]))
+    (cell,) = experiment.cells()
+    spec = experiment.spec(cell)
+    found, design = spec.run(0)[0], registry.find("design", "joint")
+    assert design.__name__ == "joint" and np.isfinite(found["mmd"]).all()
+    assert (np.diff(found["mmd"]) < 0).all()
+    [problem] = problems_of(
+        sweep(
+            TARGETS["normal"],
+            KERNELS["matern"],
+            ["{name: j, design: {family: joint, iterations: -1}, weights: bq}"],
+        )
+    )
+    assert "design joint cannot work: iterations is -1" in problem
 
 
 def test_a_plug_in_can_say_what_it_requires(tmp_path):
