@@ -25,7 +25,9 @@ COMMANDS = (
     *lists.COMMANDS,
     *results.COMMANDS,
 )  # in the order of the help
-ABOUT = "Runs sweeps of point-selection rules through Snakemake, and helps before and after."
+ABOUT = """\
+Runs sweeps of point-selection rules through Snakemake, and helps before and
+after them."""
 EXIT_CODES = """\
 exit codes:
   0    the command succeeded and found no problem

@@ -21,20 +21,26 @@ def test_every_key_but_site_is_refused_by_name_and_so_are_several_sweeps():
     assert name.endswith("write it into two.yaml")
 
 
-def test_a_site_of_the_profile_is_not_lost(tmp_path):
-    site = tmp_path / "profiles" / "local" / "site.yaml"
+def test_a_site_of_the_profile_is_not_lost(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    project = tmp_path / "project"
+    site = project / "profiles" / "local" / "site.yaml"
     site.parent.mkdir(parents=True)
     site.write_text("")
-    assert site_file({}, dict, tmp_path) == site
+    assert site_file({}, dict, project) == site
+    own = Path("profiles", "local", "site.yaml")  # in the working directory: it comes first
+    own.parent.mkdir(parents=True)
+    own.write_text("")
+    assert site_file({}, dict, project) == own
     with pytest.raises(RunError, match=r"would be lost: add site=cluster/site.yaml to --config"):
-        site_file({}, lambda: {"site": "cluster/site.yaml"}, tmp_path)
+        site_file({}, lambda: {"site": "cluster/site.yaml"}, project)
     assert site_file({"site": str(site)}, lambda: 1 / 0, Path("elsewhere")) == site
 
 
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("none.yaml", "there is no site file /project/none.yaml (a relative path starts at"),
+        ("none.yaml", "there is no site file /project/none.yaml, nor one in"),
         ("/none.yaml", "there is no site file /none.yaml"),
         (5, "must be the path of a site file"),
         (None, "must be the path of a site file"),

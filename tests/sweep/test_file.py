@@ -641,8 +641,10 @@ def test_whatever_stands_in_a_file_is_loaded_or_told(sweep_folder, data):
             assert not re.search("pydantic|[Vv]alidat|http|input_|_type|Traceback", message)
 
 
-def test_a_shelf_without_targets_is_named(tmp_path):
-    (tmp_path / "sweep.yaml").write_text("name: x\ntargets: [chen2010_mixture]\n")
+def test_targets_are_those_beside_the_sweep_or_those_of_bqlib(tmp_path):
+    (tmp_path / "sweep.yaml").write_text(SWEEP.replace("[normal]", "[chen2010_mixture]"))
+    assert list(load(tmp_path / "sweep.yaml").targets) == ["chen2010_mixture"]
+    (tmp_path / "targets").mkdir()
     with pytest.raises(SweepError, match="targets has no targets: give another folder with"):
         load(tmp_path / "sweep.yaml")
 

@@ -1,0 +1,112 @@
+"""Commands that run sweeps: what they refuse, what they hand to Snakemake, and what they write."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from checkout import SWEEP
+
+from bqlib.cli import running
+from bqlib.cli.main import main
+from bqlib.sweep import shipped
+
+
+@pytest.fixture
+def become(monkeypatch, tmp_path):
+    """The commands that would replace this process, from a working directory with a sweep."""
+    commands = []
+    monkeypatch.setattr(os, "execv", lambda program, command: commands.append(command))
+    monkeypatch.chdir(tmp_path)
+    Path("config").mkdir()
+    Path("config/config.yaml").write_text(SWEEP)
+    Path("mine.yaml").write_text(SWEEP)
+    return commands
+
+
+PLAIN = [sys.executable, "-m", "snakemake", "--snakefile", str(shipped.SNAKEFILE), "--profile"]
+
+
+@pytest.mark.parametrize(
+    ("words", "profile", "sweep", "others"),
+    [
+        ([], "local", "config/config.yaml", []),
+        (["mine.yaml", "-n"], "local", "mine.yaml", ["-n"]),
+        (["-n", "--until", "rates"], "local", "config/config.yaml", ["-n", "--until", "rates"]),
+        (["mine.yaml", "--until", "gather", "--profile", "cluster", "-j", "4"], "cluster",
+         "mine.yaml", ["--until", "gather", "-j", "4"]),
+    ],
+)  # fmt: skip
+def test_what_is_not_ours_is_handed_to_snakemake_in_its_order(
+    become, words, profile, sweep, others
+):
+    assert main(["run", *words]) == 0
+    profile = str(shipped.PROFILES / profile)
+    assert become == [[*PLAIN, profile, "--configfile", sweep, *others]]
+
+
+def test_profiles_of_ones_own_come_first(become):
+    own = Path("profiles", "local")
+    own.mkdir(parents=True)
+    (own / "config.yaml").write_text("cores: 1\n")
+    assert main(["run"]) == 0
+    assert main(["run", "mine.yaml", "--profile", str(own.absolute())]) == 0
+    assert [command[6] for command in become] == ["profiles/local", str(own.absolute())]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["run", "none.yaml"], 2, "none.yaml: no such file; sweeps here: config/config.yaml, bad"),
+        (["run", "--profile", "nowhere"], 2, "--profile nowhere: no folder with a config.yaml"),
+        (["run", "bad.yaml"], 1, "bad.yaml:1: title: must be a text"),
+        (["resume", "--profile", "nowhere"], 2, "--profile nowhere: no folder with a config.yaml"),
+    ],
+)
+def test_what_cannot_be_run_is_told(become, capsys, words, code, said):
+    Path("bad.yaml").write_text("title: 1\n" + SWEEP)
+    assert main(words) == code
+    assert said in capsys.readouterr().err
+    assert become == []
+
+
+def test_a_killed_run_is_to_be_resumed_and_no_living_one(become, capsys, monkeypatch):
+    Path(".snakemake/locks").mkdir(parents=True)
+    Path(".snakemake/locks/0.output.lock").touch()
+    assert main(["run"]) == 2
+    assert "the last run here was killed: to continue it, give" in capsys.readouterr().err
+    with subprocess.Popen(
+        [sys.executable, "-c", "import time; time.sleep(99)", "snakemake"]
+    ) as run:
+        assert main(["resume"]) == 2
+        assert "a run is alive here" in capsys.readouterr().err
+        assert main(["run"]) == 0  # Snakemake says that the folder is locked
+        assert f"process {run.pid}" in capsys.readouterr().out
+        run.kill()
+    assert len(become) == 1
+
+
+def test_without_snakemake_it_is_said_what_to_install(become, capsys, monkeypatch):
+    monkeypatch.setattr(running.importlib.util, "find_spec", lambda name: None)
+    assert main(["run"]) == 2
+    assert "pip install 'bqlib[workflow]'" in capsys.readouterr().err
+
+
+def test_where_there_is_no_cache_snakemake_gets_one_here(become, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nothing")
+    assert main(["run"]) == 0
+    assert os.environ["XDG_CACHE_HOME"] == str(tmp_path / ".snakemake" / "cache")
+
+
+def test_a_new_project_has_all_that_a_run_needs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["init", "demo"]) == 0
+    assert capsys.readouterr().out.endswith("to run it: cd demo && bqlib run\n")
+    assert main(["validate", "demo/config/config.yaml"]) == 0
+    assert {path.name for path in Path("demo").iterdir()} == {
+        *(".gitignore", "README.md", "Snakefile", "cluster", "config", "profiles")
+    }
+    assert Path("demo/cluster/site.yaml").exists()
+    assert main(["init", "demo"]) == 2
+    assert "demo is not an empty folder: give a new one" in capsys.readouterr().err
