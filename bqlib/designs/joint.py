@@ -170,8 +170,9 @@ def _moved(start: Design, kept: int, limit: int) -> tuple[Array, str]:
         )
     if found.status != CONVERGED or found.fun >= WALL:
         return points, (
-            f"joint stops after {limit - left} of {limit} steps: no step lowers the MMD any more, "
-            "but its gradient is not zero (rounding, or a kink of the kernel)"
+            f"joint stops after {limit - left} of {limit} steps, as no step lowers the MMD any "
+            "more, though its gradient is not zero (rounding, or a kink of the kernel): more steps "
+            "would not help"
         )
     return points, ""
 

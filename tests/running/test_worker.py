@@ -76,6 +76,7 @@ def test_why_a_trial_failed_is_a_text_that_files_hold(monkeypatch, error, why):
     with pytest.raises(TrialError) as caught:
         attempt(spec, 3, versions())
     assert str(pickle.loads(pickle.dumps(caught.value))) == why
+    assert caught.value.__cause__ is caught.value.__context__ is None  # which pickle, too
     assert why.encode()
 
 
