@@ -27,7 +27,7 @@ NOISE = 0.1
 NOISY, PART = 3, 0.3  # descents with noise, and the part of the steps that each may take
 TOLERANCE = 1e-5  # of the gradient of MMD^2 over MMD^2, with points in units of their deviation
 WALL = 1e3  # a value of MMD^2 over that of the start which no descent can pass
-FEWEST_STEPS, STEPS_A_POINT = 600, 6  # of L-BFGS, if `iterations` is not given
+STEPS, STEPS_A_POINT = 600, 6  # of L-BFGS, if `iterations` is not given
 CONVERGED = 0  # scipy's status of L-BFGS whose projected gradient is at most its tolerance
 LIMIT = 1  # and of L-BFGS at its limit of steps or of evaluations
 MEMORY = 100  # steps that L-BFGS remembers: with 50, it needs a fifth more of them
@@ -53,7 +53,7 @@ def _requires(
 def limit_of_steps(n: int, iterations: int | None = None) -> int:
     """The largest number of steps of :func:`joint`: `iterations`, or 600 + 6 n."""
     if iterations is None:
-        return FEWEST_STEPS + STEPS_A_POINT * n
+        return STEPS + STEPS_A_POINT * n
     return checked_count(iterations, "iterations")
 
 
