@@ -201,7 +201,7 @@ def _descend(
         gram, gradient_dot = checked_gram_with_gradient_dot(kernel, x, x)
         noisy = gram.copy()
         noisy[np.diag_indices(len(x))] += noise
-        mean = embedding.kernel_mean(x)
+        mean, mean_slopes = embedding.kernel_mean_with_gradient(x)
         try:
             # Transposed, the symmetric matrix is in LAPACK's order: it need not be copied.
             factor = cho_factor(noisy.T, overwrite_a=True, check_finite=False)
@@ -211,7 +211,7 @@ def _descend(
         variance = embedding.prior_variance - weights @ mean
         if variance <= floor:
             return WALL, np.zeros_like(flat)
-        slopes = embedding.kernel_mean_gradient(moving) - gradient_dot(weights)[kept:]
+        slopes = (mean_slopes - gradient_dot(weights))[kept:]
         slopes *= -2 / scale * weights[kept:, None] * unit
         return variance / scale, slopes.ravel()
 

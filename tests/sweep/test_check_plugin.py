@@ -149,7 +149,7 @@ def test_a_wrong_kernel_is_told(kernel, told):
 
 
 class Scaled(Flat):
-    factors, diagonal_only = (1, 1, 1), False
+    factors, diagonal_only = (1, 1, 1, 1), False
 
 
 @register(Scaled, GaussianMixture)
@@ -157,13 +157,14 @@ def scaled_mixture(kernel, target):
     if Scaled.diagonal_only and target.covariances[0, 0, 1]:
         raise ValueError("only diagonal covariances have a closed form")
     found = embed(ExponentiatedQuadratic(kernel.lengthscale), target)
-    mean, slope, variance = Scaled.factors
+    mean, slope, variance, both = Scaled.factors
     return Embedding(
         kernel,
         target,
         lambda x: mean * found.kernel_mean(x),
         lambda x: slope * found.kernel_mean_gradient(x),
         variance * found.prior_variance,
+        lambda x: (mean * found.kernel_mean(x), both * slope * found.kernel_mean_gradient(x)),
     )
 
 
@@ -171,10 +172,11 @@ def scaled_mixture(kernel, target):
 @pytest.mark.parametrize(
     ("factors", "told"),
     [
-        ((1, 1, 1), []),
-        ((1.05, 1.05, 1.05), ["kernel mean, against 100000 draws"]),
-        ((1, 1.001, 1), ["gradient of the kernel mean"]),
-        ((1, 1, 1.05), ["prior variance, against 100000 draws"]),
+        ((1, 1, 1, 1), []),
+        ((1.05, 1.05, 1.05, 1), ["kernel mean, against 100000 draws"]),
+        ((1, 1.001, 1, 1), ["gradient of the kernel mean"]),
+        ((1, 1, 1, 1.001), ["gradient of the kernel mean"]),
+        ((1, 1, 1.05, 1), ["prior variance, against 100000 draws"]),
     ],
 )
 def test_a_wrong_embedding_is_told(factors, told, diagonal_only, monkeypatch):

@@ -221,6 +221,10 @@ def _gradient_of_mean(embedding, x):
     gradient, mean = embedding.kernel_mean_gradient, embedding.kernel_mean
     require_array(mean(x), (len(x),), "the kernel mean")
     require_derivative(gradient, mean, x, "the gradient")
+    both = embedding.kernel_mean_with_gradient(x)
+    for found, expected in zip(both, (mean(x), gradient(x)), strict=True):
+        tolerance = 1e-9 * np.abs(expected).max()
+        require_close(found, expected, tolerance, "where mean and gradient are not asked together")
     return True
 
 
