@@ -265,6 +265,11 @@ def test_gradients_are_those_of_the_kernel_mean(kernel, target):
     assert gradient.shape == (6, 2)
     expected = finite_difference(embedding.kernel_mean, x)
     np.testing.assert_allclose(gradient, expected, rtol=1e-6, atol=1e-7)
+    mean, same = embedding.kernel_mean_with_gradient(x)
+    np.testing.assert_array_equal(mean, embedding.kernel_mean(x))
+    np.testing.assert_array_equal(same, gradient)
+    mean, slopes = embedding.kernel_mean_with_gradient(x[:0])
+    assert mean.shape == (0,) and slopes.shape == (0, 2)
 
 
 def rough(kernel):

@@ -103,6 +103,7 @@ def test_the_diagonal_and_its_gradient_belong_to_the_matrix(kernel):
 def test_gram_matrices_are_symmetric_and_positive_semi_definite(kernel, x):
     gram = kernel(x, x)
     np.testing.assert_array_equal(gram, gram.T)
+    np.testing.assert_array_equal(gram, kernel(x, x.copy()))
     eigenvalues = np.linalg.eigvalsh(gram)
     assert eigenvalues[0] >= -1e-13 * np.abs(eigenvalues[-1])
 

@@ -20,6 +20,7 @@ from bqlib.rates import (
     verdict,
 )
 from bqlib.schema import COORDINATES, FAILED, MISSING, OK, SWEEP_DIMS, on_all_dims
+from bqlib.sweep import registry
 
 LEVEL = 0.05  # of the test for faster than 1/n
 OCTAVES = ("first", "last")
@@ -64,10 +65,14 @@ def fit_rates(dataset, windows=None):
     Notes
     -----
     If the curve of one seed ends inside a window, the window has no fit: the other seeds are not
-    a fair sample. Missing and failed seeds are excluded, and ``reason`` counts them. The numbers
+    a fair sample. Nor has it one if the points of a design are a set, such as those of `joint`.
+    Missing and failed seeds are excluded, and ``reason`` counts them. The numbers
     hold only for their window; no finite window proves a rate.
     """
-    windows = _checked(json.loads(dataset.attrs["config"])["rate_windows"], windows)
+    config = json.loads(dataset.attrs["config"])
+    windows = _checked(config["rate_windows"], windows)
+    sets = [a["name"] for a in config.get("algorithms", []) if a["design"] in registry.SETS]
+    names = dataset["algorithm"].values.tolist()
     dataset = on_all_dims(dataset, ("mmd", "status"))
     mmd = dataset["mmd"].transpose(*SWEEP_DIMS, "seed", "n").values
     status = dataset["status"].transpose(*SWEEP_DIMS, "seed").values
@@ -77,6 +82,8 @@ def fit_rates(dataset, windows=None):
             index = dict(zip((*SWEEP_DIMS, "window"), (*cell, w), strict=True))
             curves = mmd[cell][status[cell] == OK]
             reasons, fits = _say(curves, status[cell], first, last)
+            if names[cell[-1]] in sets:
+                reasons, fits = [*reasons, "its points are a set, so its curve has no rate"], False
             result["reason"][index] = "; ".join(reasons)
             if fits:
                 result["n_seeds"][index] = len(curves)

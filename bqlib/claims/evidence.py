@@ -205,7 +205,8 @@ def iid_squares(evidence):
 
     Its expectation is one, exactly.
     """
-    sizes = log_spaced(20, min(400, evidence.n))
+    evidence.need(400)
+    sizes = log_spaced(20, 400)
     squares = np.square(evidence.curve("mmd", "iid")[:, sizes - 1])
     embedding = evidence.embedding
     (height,) = embedding.kernel.diagonal(np.zeros((1, embedding.target.dim)))

@@ -119,6 +119,7 @@ def weights_shrink(evidence):
     "100 above 1 + 1e-9",
 )
 def sbq_dominates(evidence):
+    evidence.need(400)
     *others, own = evidence.paired("mmd", PAPERS)
     ratios = own / np.array(others)  # (method, seed, n)
     worst = np.nanmax(ratios)

@@ -25,6 +25,7 @@ from bqlib.studies.refinement import steps_in_words
     "95 % intervals of ratios; with correction (it ties) if none has one smaller by 10 %; else not",
 )
 def sbq_is_superior(evidence):
+    evidence.need_full_size()
     plans = evidence.study("alternatives")["mmd"].isel(n=-1)
     own = plans.sel(plan="sbq").values
     others = [name for name in plans["plan"].values.tolist() if name != "sbq"]
@@ -66,6 +67,7 @@ def sbq_cost(evidence):
     "jointly; with correction (only for single picks) if at each pick; else not",
 )
 def local_optimiser(evidence):
+    evidence.need_full_size()
     study = evidence.study("refinement")
     mmd = study["mmd"].transpose("plan", "seed", "n")
     sizes = mmd["n"].values
@@ -97,6 +99,7 @@ def local_optimiser(evidence):
     "start, by 95 % intervals of ratios; with correction (to a late switch) if after 200; else not",
 )
 def switching(evidence):
+    evidence.need_full_size()
     mmd = evidence.study("alternatives")["mmd"].isel(n=-1)
     ratios = {
         n: (mmd.sel(plan=f"sbq_{n}_herding") / mmd.sel(plan="herding_bq")).values
@@ -125,6 +128,7 @@ def switching(evidence):
     "the MMD by more than 1.2, by the lower ends of 95 % intervals",
 )
 def width_matters(evidence):
+    evidence.need_full_size()
     own = evidence.study("kernel_choice")["mmd"].sel(evaluate=1.0)
     best = own.sel(select=1.0, weigh=1.0)
     both = {f: (own.sel(select=f, weigh=f) / best).values for f in (0.5, 2.0)}
@@ -146,6 +150,7 @@ def width_matters(evidence):
     "less) if only the first; else not",
 )
 def marginal_likelihood(evidence):
+    evidence.need_full_size()
     study = evidence.study("kernel_choice")
     error = study["error"].sel(truth=2.0)
     gain = (error.sel(recipe="assumed") / error.sel(recipe="fitted")).values
@@ -166,6 +171,7 @@ def marginal_likelihood(evidence):
 
 
 def _cost(evidence, pooled, fresh, power):
+    evidence.need_full_size()
     found = exponents(evidence.study("cost"))
     n, anew = (over_seeds(found["n"].sel(plan=plan).values) for plan in (pooled, fresh))
     pool = over_seeds(found["pool"].sel(plan=pooled).values)

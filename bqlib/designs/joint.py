@@ -27,7 +27,7 @@ NOISE = 0.1
 NOISY, PART = 3, 0.3  # descents with noise, and the part of the steps that each may take
 TOLERANCE = 1e-5  # of the gradient of MMD^2 over MMD^2, with points in units of their deviation
 WALL = 1e3  # a value of MMD^2 over that of the start which no descent can pass
-FEWEST_STEPS, STEPS_A_POINT = 600, 6  # of L-BFGS, if `iterations` is not given
+STEPS, STEPS_A_POINT = 600, 6  # of L-BFGS, if `iterations` is not given
 CONVERGED = 0  # scipy's status of L-BFGS whose projected gradient is at most its tolerance
 LIMIT = 1  # and of L-BFGS at its limit of steps or of evaluations
 MEMORY = 100  # steps that L-BFGS remembers: with 50, it needs a fifth more of them
@@ -53,7 +53,7 @@ def _requires(
 def limit_of_steps(n: int, iterations: int | None = None) -> int:
     """The largest number of steps of :func:`joint`: `iterations`, or 600 + 6 n."""
     if iterations is None:
-        return FEWEST_STEPS + STEPS_A_POINT * n
+        return STEPS + STEPS_A_POINT * n
     return checked_count(iterations, "iterations")
 
 
@@ -170,8 +170,9 @@ def _moved(start: Design, kept: int, limit: int) -> tuple[Array, str]:
         )
     if found.status != CONVERGED or found.fun >= WALL:
         return points, (
-            f"joint stops after {limit - left} of {limit} steps: no step lowers the MMD any more, "
-            "but its gradient is not zero (rounding, or a kink of the kernel)"
+            f"joint stops after {limit - left} of {limit} steps, as no step lowers the MMD any "
+            "more, though its gradient is not zero (rounding, or a kink of the kernel): more steps "
+            "would not help"
         )
     return points, ""
 
@@ -200,7 +201,7 @@ def _descend(
         gram, gradient_dot = checked_gram_with_gradient_dot(kernel, x, x)
         noisy = gram.copy()
         noisy[np.diag_indices(len(x))] += noise
-        mean = embedding.kernel_mean(x)
+        mean, mean_slopes = embedding.kernel_mean_with_gradient(x)
         try:
             # Transposed, the symmetric matrix is in LAPACK's order: it need not be copied.
             factor = cho_factor(noisy.T, overwrite_a=True, check_finite=False)
@@ -210,7 +211,7 @@ def _descend(
         variance = embedding.prior_variance - weights @ mean
         if variance <= floor:
             return WALL, np.zeros_like(flat)
-        slopes = embedding.kernel_mean_gradient(moving) - gradient_dot(weights)[kept:]
+        slopes = (mean_slopes - gradient_dot(weights))[kept:]
         slopes *= -2 / scale * weights[kept:, None] * unit
         return variance / scale, slopes.ravel()
 

@@ -28,6 +28,9 @@ class Embedding:
         Gradient of z: (n, d) to (n, d).
     prior_variance : float
         V0 = E k(X, X'), the variance of the integral before any evaluation.
+    kernel_mean_with_gradient : callable
+        Both: (n, d) to a pair of (n,) and (n, d). By default it calls one after the other; pairs
+        whose two have much work in common have their own.
     """
 
     kernel: Kernel
@@ -35,6 +38,7 @@ class Embedding:
     kernel_mean: Callable[[ArrayLike], Array]
     kernel_mean_gradient: Callable[[ArrayLike], Array]
     prior_variance: float
+    kernel_mean_with_gradient: Callable[[ArrayLike], tuple[Array, Array]]
     _by_embed = False
 
     def __init__(
@@ -44,6 +48,7 @@ class Embedding:
         kernel_mean: ArrayFunction,
         kernel_mean_gradient: ArrayFunction,
         prior_variance: float,
+        kernel_mean_with_gradient: Callable[[Array], tuple[Array, Array]] | None = None,
     ):
         object.__setattr__(self, "kernel", kernel)
         object.__setattr__(self, "target", target)
@@ -52,6 +57,17 @@ class Embedding:
         object.__setattr__(self, "kernel_mean", _on_points(kernel_mean, target.dim, of_pair))
         gradient = _on_points(kernel_mean_gradient, target.dim, f"the gradient of {of_pair}", True)
         object.__setattr__(self, "kernel_mean_gradient", gradient)
+        both = kernel_mean_with_gradient or (lambda x: (kernel_mean(x), kernel_mean_gradient(x)))
+
+        def on_points(x: ArrayLike) -> tuple[Array, Array]:
+            x = checked_points(x, target.dim)
+            mean, slopes = both(x) if len(x) else (np.zeros(0), np.zeros(x.shape))
+            return (
+                checked_answer(mean, (len(x),), x, of_pair),
+                checked_answer(slopes, x.shape, x, f"the gradient of {of_pair}"),
+            )
+
+        object.__setattr__(self, "kernel_mean_with_gradient", on_points)
         variance = checked_number(prior_variance, "prior_variance")
         if not np.isfinite(variance):
             raise ValueError(

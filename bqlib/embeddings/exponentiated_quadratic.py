@@ -45,19 +45,26 @@ def exponentiated_quadratic_gaussian_mixture(
     def kernel_mean(x: Array) -> Array:
         return total(term for _, _, term in terms(x))
 
-    def kernel_mean_gradient(x: Array) -> Array:
-        return total(
-            -term[:, None] * solve_lower(factor, white, transposed=True).T
-            for factor, white, term in terms(x)
-        )
+    def kernel_mean_with_gradient(x: Array) -> tuple[Array, Array]:
+        mean, slopes = np.zeros(()), np.zeros(())
+        for factor, white, term in terms(x):
+            mean = mean + term
+            slopes = slopes - term * solve_lower(factor, white, transposed=True)
+        return mean, slopes.T
 
     pair_covariances = metric + target.covariances[:, None] + target.covariances[None]
     pair_factors = np.linalg.cholesky(pair_covariances)
     difference = target.means[:, None] - target.means[None]
     white = np.linalg.solve(pair_factors, difference[..., None])[..., 0]
     pairs = shrinkage(pair_factors) * np.exp(-0.5 * np.square(white).sum(axis=-1))
-    prior_variance = float(height * (target.weights @ pairs @ target.weights))
-    return Embedding(kernel, target, kernel_mean, kernel_mean_gradient, prior_variance)
+    return Embedding(
+        kernel,
+        target,
+        kernel_mean,
+        lambda x: kernel_mean_with_gradient(x)[1],
+        float(height * (target.weights @ pairs @ target.weights)),
+        kernel_mean_with_gradient,
+    )
 
 
 @register(ExponentiatedQuadratic, Uniform)

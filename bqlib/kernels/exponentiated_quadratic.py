@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.spatial.distance import cdist
+from scipy.spatial.distance import squareform
 
 from bqlib.arrays import Array, ArrayFunction, read_only, solve_lower, with_read_only_arrays
 from bqlib.checks import checked_covariance, checked_lengthscale
@@ -91,16 +91,24 @@ class ExponentiatedQuadratic(Kernel):
     def __call__(self, x: ArrayLike, y: ArrayLike) -> Array:
         """Gram matrix of x (n, d) against y (m, d), shape (n, m)."""
         x, y = self._points(x, y)
+        if x is y and len(x) > 1:  # one half of the matrix says all
+            gram = squareform(self._values(x), checks=False)
+            np.fill_diagonal(gram, self.height(x.shape[1]))
+            return gram
+        return self._values(x, y)
+
+    def _values(self, *sets: Array) -> Array:
+        """k of all pairs (n, m) of two sets of points, or of those in one, as pdist has them."""
         if self.lengthscale is not None:
-            gram = scaled_squares(x, y, self.lengthscale)
+            values = scaled_squares(*sets, lengthscale=self.lengthscale)
         else:
-            x, y = (solve_lower(self._factor, points.T).T for points in (x, y))
-            gram = cdist(x, y, "sqeuclidean")
-        gram *= -0.5
-        np.exp(gram, out=gram)
+            white = [solve_lower(self._factor, points.T).T for points in sets]
+            values = scaled_squares(*white, lengthscale=1.0)
+        values *= -0.5
+        np.exp(values, out=values)
         if self.scale == "density":
-            gram *= self.height(x.shape[1])
-        return gram
+            values *= self.height(sets[0].shape[1])
+        return values
 
     def diagonal(self, x: ArrayLike) -> Array:
         """k(x_i, x_i) for x (n, d), shape (n,)."""

@@ -9,7 +9,7 @@ from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.spatial.distance import cdist
+from scipy.spatial.distance import cdist, pdist
 
 from bqlib.answers import checked_gradient
 from bqlib.arrays import Array, ArrayFunction
@@ -124,10 +124,14 @@ def weighted_differences(weights: Array, x: Array, y: Array) -> Array:
     return sums[:, :-1] - (x - centre) * sums[:, -1:]
 
 
-def scaled_squares(x: Array, y: Array, lengthscale: float | Array) -> Array:
-    """|(x_i - y_j) / lengthscale|^2, shape (n, m), from differences (never |x|^2 - 2xy + |y|^2)."""
+def scaled_squares(*sets: Array, lengthscale: float | Array) -> Array:
+    """|(x_i - y_j) / lengthscale|^2, from differences (never |x|^2 - 2xy + |y|^2).
+
+    Shape (n, m) for two sets of points. Of one set (n, d), those of its pairs, (n (n - 1) / 2,).
+    """
+    distances = cdist if len(sets) == 2 else pdist
     if isinstance(lengthscale, np.ndarray):
-        return cdist(x, y, "sqeuclidean", w=1 / np.square(lengthscale))
-    squares: Array = cdist(x, y, "sqeuclidean")
+        return distances(*sets, "sqeuclidean", w=1 / np.square(lengthscale))
+    squares: Array = distances(*sets, "sqeuclidean")
     squares /= lengthscale**2
     return squares

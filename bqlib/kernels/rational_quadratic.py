@@ -94,7 +94,7 @@ class RationalQuadratic(Kernel):
         gram = self(x, y)
 
         def gradient_dot(weights: Array) -> Array:
-            base = 1 + scaled_squares(x, y, self.lengthscale) / (2 * self.alpha)
+            base = 1 + scaled_squares(x, y, lengthscale=self.lengthscale) / (2 * self.alpha)
             slope = gram / base
             return weighted_differences(slope * weights, x, y) / np.square(self.lengthscale)
 
@@ -102,7 +102,7 @@ class RationalQuadratic(Kernel):
 
     def _log_base(self, x: Array, y: Array) -> Array:
         # Not the base itself: where alpha is large, it rounds to one.
-        return np.log1p(scaled_squares(x, y, self.lengthscale) / (2 * self.alpha))
+        return np.log1p(scaled_squares(x, y, lengthscale=self.lengthscale) / (2 * self.alpha))
 
     def height(self, dim: int) -> float:
         """k(x, x) for points of dimension `dim`."""

@@ -102,9 +102,9 @@ class Stein(Kernel):
         x, y = self._points(x, y)
         score_x, score_y = self._score(x), self._score(y)
         beta, precision = self.beta, self._precision()
-        base = 1 + scaled_squares(x, y, self.lengthscale)
+        base = 1 + scaled_squares(x, y, lengthscale=self.lengthscale)
         # |g|^2 and g's, with g = (x - y) / l^2
-        g2 = scaled_squares(x, y, np.square(self.lengthscale))
+        g2 = scaled_squares(x, y, lengthscale=np.square(self.lengthscale))
         pull = np.zeros(())
         for c, p in enumerate(precision):
             pull = pull + (p * (x[:, c, None] - y[:, c])) * (score_y[:, c] - score_x[:, c, None])
@@ -130,7 +130,7 @@ class Stein(Kernel):
         hessian = checked_hessian(self.target, x)
         beta, precision = self.beta, self._precision()
         g = precision * (x[:, None, :] - y[None, :, :])
-        base = 1 + scaled_squares(x, y, self.lengthscale)[:, :, None]
+        base = 1 + scaled_squares(x, y, lengthscale=self.lengthscale)[:, :, None]
         g2 = np.square(g).sum(axis=2, keepdims=True)
         pull = (g * (score_y - score_x)).sum(axis=2, keepdims=True)
         inner = (score_x * score_y).sum(axis=2, keepdims=True)

@@ -58,11 +58,12 @@ MMD = (
     "that no seed succeeded."
 )
 RATES = (
-    "Fitted to the MMD: the power law n^-a and the stretched exponential log MMD = A - c n^b. "
+    "Fitted to the MMD: the power law n^-a, the stretched exponential log MMD = A - c n^b, and a "
+    "power law with a floor. Where the power law is not named, a is a mean slope and no rate. "
     "Brackets are 95 % intervals from a bootstrap over the seeds. A model is named if it misses "
     "the mean curve by no more than the noise between the seeds, or 4 %. The misfit is that of "
-    "the model named, or the smallest if none is. Undecided: the data do not tell. Faster than "
-    "1/n is a one-sided test."
+    "the model named, or the smallest if none is. Undecided: the data do not show which model "
+    "holds. Faster than 1/n is a one-sided test."
 )
 FAILED = "Failed trials, with the reason."
 ENDED = (

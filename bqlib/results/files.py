@@ -112,7 +112,7 @@ def read_private(path, most):
             raise OSError(errno.EPERM, "can be written by others", str(path))
         if found.st_size > most:
             raise OSError(errno.EFBIG, f"has more than {most} bytes", str(path))
-        return opened.read(most)
+        return opened.read(found.st_size)  # with `most`, that much memory would be set aside
 
 
 def remove_unfinished(folder):

@@ -64,6 +64,8 @@ class Kept:
             seconds = float(arrays.pop(SECONDS))
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
             return None
+        except MemoryError:  # arrays that claim to be larger than what this process may have
+            return None
         # Numbers and texts were packed as arrays without dimensions.
         return {k: a if a.ndim else a.item() for k, a in arrays.items()}, seconds
 

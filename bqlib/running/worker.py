@@ -48,11 +48,12 @@ def attempt(spec, seed, expected):
         except (SystemExit, KeyboardInterrupt, GeneratorExit) as error:
             # Dask would close the worker for good, and tell nobody why.
             text = f"its code raised {error!r}, which ends programs"
-            raise TrialError(_why(RuntimeError(text))) from error
+            failure = TrialError(_why(RuntimeError(text)))
         except BaseException as error:
             # An error of a plug-in's own class may not pickle, and its text may not be UTF-8. One
             # that is no Exception, such as asyncio's for a cancelled task, would never be told of.
-            raise TrialError(_why(error)).with_traceback(error.__traceback__) from None
+            failure = TrialError(_why(error)).with_traceback(error.__traceback__)
+    raise failure  # here, as inside it would carry the error along, as its context
 
 
 def _why(error):

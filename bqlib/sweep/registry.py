@@ -81,6 +81,8 @@ ALGORITHMS = {
     "sbq_simplex": ("sbq", "simplex"),
     "sbq_sum_to_one": ("sbq", "sum_to_one"),
 }
+# Designs whose points are a set: the first of n points are no design of their own.
+SETS = ("joint", "bqlib.designs.kernel_thinning:kernel_thinning")
 # What ``bqlib algorithms`` prints. Times are for n points, M candidates and d dimensions; the
 # docstring of each function says the same.
 COSTS = {

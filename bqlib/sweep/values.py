@@ -12,9 +12,9 @@ from pydantic.json_schema import GenerateJsonSchema
 from bqlib.sweep.words import quoted
 
 LARGEST_COUNT = 1_000_000_000  # far more than can run, but small enough to plan
-# Programs that read exported tables take these words for missing values, truth values or numbers.
 _LABEL = "[a-z][a-z0-9_]*"
 LONGEST_LABEL = 64  # it becomes the name of a folder
+# Programs that read exported tables take these words for missing values, truth values or numbers.
 NOT_LABELS = ("nan", "null", "na", "none", "true", "false", "inf", "infinity")
 
 

@@ -159,6 +159,15 @@ def test_a_window_that_cannot_be_fitted_says_why(curves, window, reason):
     assert fitted["rate"].isnull().all()
 
 
+def test_a_set_of_points_has_no_rate(curves):
+    algorithms = [{"name": "iid", "design": "joint"}, {"name": "herding", "design": "herding"}]
+    found = fits.fit_rates(sweep(curves, algorithms=algorithms))
+    iid = found.sel(algorithm="iid")
+    assert (iid["n_seeds"] == 0).all() and iid["rate"].isnull().all()
+    assert (iid["reason"] == "its points are a set, so its curve has no rate").all()
+    assert {row["algorithm"] for row in fits.rate_rows(found)} == {"herding", "sbq"}
+
+
 def test_a_window_shorter_than_two_octaves_is_untested(curves):
     fitted = fits.fit_rates(sweep(curves), windows=[(150, 400)])
     assert (fitted["faster"] == "untested").all()

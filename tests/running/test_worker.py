@@ -29,8 +29,9 @@ def test_a_worker_with_other_code_or_versions_is_refused():
         attempt(replace(spec, fingerprint="other"), 0, versions())
 
 
-@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), GeneratorExit()])
-def test_a_trial_that_would_end_its_worker_says_so(monkeypatch, error):
+def failing(monkeypatch, error):
+    """A spec whose trials raise an error, in this process."""
+
     def run(spec, seed):
         raise error
 
@@ -38,6 +39,12 @@ def test_a_trial_that_would_end_its_worker_says_so(monkeypatch, error):
     spec = experiment.spec(experiment.cells()[0])
     monkeypatch.setattr(worker, "own_memory", lambda: None)
     monkeypatch.setattr(type(spec), "run", run)
+    return spec
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), GeneratorExit()])
+def test_a_trial_that_would_end_its_worker_says_so(monkeypatch, error):
+    spec = failing(monkeypatch, error)
     with pytest.raises(RuntimeError, match=re.escape(f"its code raised {error!r}")):
         attempt(spec, 3, versions())
 
@@ -66,16 +73,11 @@ class TextlessError(Exception):
     ],
 )
 def test_why_a_trial_failed_is_a_text_that_files_hold(monkeypatch, error, why):
-    def run(spec, seed):
-        raise error
-
-    experiment = load(QUICK)
-    spec = experiment.spec(experiment.cells()[0])
-    monkeypatch.setattr(worker, "own_memory", lambda: None)
-    monkeypatch.setattr(type(spec), "run", run)
+    spec = failing(monkeypatch, error)
     with pytest.raises(TrialError) as caught:
         attempt(spec, 3, versions())
     assert str(pickle.loads(pickle.dumps(caught.value))) == why
+    assert caught.value.__cause__ is caught.value.__context__ is None  # which pickle, too
     assert why.encode()
 
 

@@ -1,5 +1,6 @@
 """Sweep files: what a good one gives, and what is told of a bad one."""
 
+import copy
 import json
 import random
 import re
@@ -674,7 +675,7 @@ def test_the_schema_accepts_what_a_sweep_accepts_and_finds_most_mistakes(tmp_pat
         sweep = yaml.safe_load(SWEEP)
         sweep["algorithms"].append({"name": "ours", "design": "iid", "weights": "bq"})
         sweep["integrands"] = {"ridges": {"family": "rough_bumps", "narrowest": 0.1}}
-        sweep["targets"] = [{"name": "normal"} | NORMAL]
+        sweep["targets"] = [{"name": "normal"} | copy.deepcopy(NORMAL)]
         _mutate(sweep, kind, rng)
         file = tmp_path / "mutated.yaml"
         file.write_text(yaml.safe_dump(sweep))
