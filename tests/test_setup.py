@@ -184,39 +184,6 @@ def pretender(small):
         process.kill()
 
 
-def runs(folder, *options):
-    command = [sys.executable, "tools/runs.py", *options]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
-
-
-def test_nothing_is_unlocked_under_a_living_run(small, pretender):
-    ran = runs(small, "--unless-alive")
-    assert ran.returncode == 1
-    assert f"process {pretender.pid}: " in ran.stdout
-    assert "Wait for it, or stop it first" in ran.stderr
-    pretender.kill()
-    pretender.wait()
-    assert runs(small, "--unless-alive").returncode == 0
-
-
-def test_runs_in_other_folders_do_not_count(small, pretender):
-    other = shutil.copytree(small / "tools", small.with_name("other") / "tools").parent
-    assert runs(other, "--unless-alive").returncode == 0
-
-
-def test_a_killed_run_is_told_from_a_living_one(small, pretender):
-    assert runs(small, "--unless-killed").returncode == 0
-    locks = small / ".snakemake/locks"
-    locks.mkdir(parents=True)
-    (locks / "0.output.lock").touch()
-    assert runs(small, "--unless-killed").returncode == 0
-    pretender.kill()
-    pretender.wait()
-    ran = runs(small, "--unless-killed")
-    assert ran.returncode == 1
-    assert "make resume" in ran.stderr
-
-
 def test_the_environment_is_not_replaced_under_a_living_run(small, pretender):
     set_up(small)
     site = next(small.glob(".venv/lib/python*/site-packages"))

@@ -75,6 +75,8 @@ def _require_snakemake():
 
 def _snakemake(sweep, profile, others):
     """Snakemake's command for a sweep."""
+    if others[:1] and Path(others[0]).suffix in (".yaml", ".yml"):
+        raise NoAnswerError(f"two sweeps, {sweep} and {others[0]}: run them one after the other")
     found = profile
     if profile in NAMED:
         own = Path("profiles", profile)

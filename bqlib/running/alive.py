@@ -3,8 +3,8 @@
 Snakemake's own lock outlives a killed run and does not tell by whom it was set, so this asks the
 machine's process table. Runs on another host that shares the folder cannot be seen.
 
-As a script it prints them, one a line. It needs nothing else of bqlib, as it is asked before the
-environment is complete.
+As a script it prints them, one a line. It needs nothing else of bqlib: the set-up asks before it
+replaces the environment.
 """
 
 import os
@@ -16,7 +16,8 @@ import psutil
 def is_run(command):
     """Whether a command line is Snakemake, or a resuming command about to start it."""
     names = [os.path.basename(word) for word in command]
-    return "snakemake" in names[:4] or (names[:1] == ["make"] and "resume" in names)
+    resumes = "resume" in names and ("make" in names[:1] or "bqlib" in names[:3])
+    return "snakemake" in names[:4] or resumes
 
 
 def runs():

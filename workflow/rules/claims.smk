@@ -13,6 +13,8 @@ rule claims:
         AT.log("claims"),
     benchmark:
         AT.benchmark("claims")
+    conda:
+        "../envs/bqlib.yaml"
     params:
         studies=EXPERIMENT.studies,
         made_by=made_by(

@@ -11,6 +11,8 @@ rule gather:
         AT.log("gather"),
     benchmark:
         AT.benchmark("gather")
+    conda:
+        "../envs/bqlib.yaml"
     params:
         made_by=made_by(
             "gather.py",
@@ -32,6 +34,8 @@ rule rates:
         AT.log("rates"),
     benchmark:
         AT.benchmark("rates")
+    conda:
+        "../envs/bqlib.yaml"
     params:
         made_by=made_by("rates.py", "bqlib.analysis.fits:fit_rates"),
     script:
@@ -48,6 +52,8 @@ rule function_errors:
         AT.log("function_errors"),
     benchmark:
         AT.benchmark("function_errors")
+    conda:
+        "../envs/bqlib.yaml"
     params:
         made_by=made_by("function_errors.py", "bqlib.analysis.function_errors:function_errors"),
     script:

@@ -11,16 +11,21 @@ rule figures:
         # A study itself says what it was made of.
         expand(AT.record("{dataset}"), dataset=[d for d in DATASETS if d not in STUDIES]),
     output:
-        expand(
-            AT.figure("{name}", "{suffix}"),
-            name=[figure.name for figure in FIGURES],
-            suffix=["svg", "png"],
-        ),
+        [
+            # For those who read them by `snakemake --report`.
+            report(
+                AT.figure(figure.name, "svg"), category="Figures", labels={"figure": figure.name}
+            )
+            for figure in FIGURES
+        ],
+        expand(AT.figure("{name}", "png"), name=[figure.name for figure in FIGURES]),
         record=AT.record("figures"),
     log:
         AT.log("figures"),
     benchmark:
         AT.benchmark("figures")
+    conda:
+        "../envs/bqlib.yaml"
     threads: 2
     params:
         datasets={figure.name: list(figure.datasets) for figure in FIGURES},

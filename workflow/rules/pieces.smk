@@ -15,6 +15,8 @@ rule piece:
         AT.log(f"pieces/{BLOCK}"),
     benchmark:
         AT.benchmark(f"pieces/{BLOCK}")
+    conda:
+        "../envs/bqlib.yaml"
     params:
         # Changes with the numbers and the code that this cell depends on, and reruns it then.
         digest=digest_of,

@@ -14,6 +14,8 @@ rule report:
         AT.log("report"),
     benchmark:
         AT.benchmark("report")
+    conda:
+        "../envs/bqlib.yaml"
     params:
         figures=[figure.name for figure in FIGURES],
         made_by=made_by(
@@ -40,6 +42,8 @@ rule manifest:
         AT.log("manifest"),
     benchmark:
         AT.benchmark("manifest")
+    conda:
+        "../envs/bqlib.yaml"
     params:
         made_by=made_by("manifest.py", "bqlib.results.integrity:write_manifest"),
     script:

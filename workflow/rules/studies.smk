@@ -9,6 +9,8 @@ rule study:
     benchmark:
         AT.benchmark("studies/{study}")
     priority: 1  # they take longer than pieces
+    conda:
+        "../envs/bqlib.yaml"
     params:
         digest=lambda wildcards: EXPERIMENT.study(wildcards.study).digest,
         about=lambda wildcards: EXPERIMENT.study(wildcards.study).about(),
