@@ -3,6 +3,7 @@
 Only the standard library is imported, because the process of each of Snakemake's jobs reads this.
 """
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -155,17 +156,21 @@ class Layout:
     @property
     def journal(self):
         """How to cancel each of the run's jobs on a batch system."""
-        return self.folder / ".jobs"
+        return self._own(".jobs")
 
     @property
     def kept(self):
         """Folder of finished trials whose pieces are not finished."""
-        return self.folder / ".trials"
+        return self._own(".trials")
 
     @property
     def private(self):
         """Folder of the certificates of a run."""
-        return self.folder / ".private"
+        return self._own(".private")
+
+    def _own(self, name):
+        """What is private to a user, whose killed run must not stop another user's next one."""
+        return self.folder / f"{name}-{os.getuid()}"
 
 
 def has_results(folder):

@@ -70,3 +70,10 @@ def test_a_file_in_a_store_leads_to_the_store_and_its_results():
     assert store_at("report.html") is store_at(path_of_piece(PIECE)) is None
     assert AT.file(study) == AT.study("cost") == AT.store("studies/cost")
     assert results_of(AT.study("cost")) == results_of(AT.curves) == Path("results/small")
+
+
+def test_what_is_private_in_a_shared_folder_is_so_for_each_user(monkeypatch):
+    own = [AT.kept, AT.journal, AT.private]
+    monkeypatch.setattr("os.getuid", lambda: 12345)
+    assert not {AT.kept, AT.journal, AT.private} & set(own)
+    assert len({AT.kept, AT.journal, AT.private, *own}) == 6

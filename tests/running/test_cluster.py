@@ -14,6 +14,7 @@ import pytest
 from distributed import LocalCluster
 from local_dask import QUIET, connected
 
+from bqlib.results.layout import Layout
 from bqlib.running import cluster, jobs
 from bqlib.running.errors import ClusterError
 from bqlib.running.site import Site
@@ -44,7 +45,7 @@ def test_a_job_that_is_refused_beside_another_does_not_hide_what_ends_the_run(tm
         connected(SLURM, tmp_path)
     by_number, by_name, *again = (tmp_path / "cancelled").read_text().split()
     assert by_number == "7" and by_name.startswith("--name=bqlib-") and set(again) <= {"7"}
-    assert not (tmp_path / ".jobs").exists() and not (tmp_path / ".private").exists()
+    assert not Layout(tmp_path).journal.exists() and not Layout(tmp_path).private.exists()
 
 
 def test_a_batch_system_that_does_not_answer_is_told(tmp_path, stand_in, monkeypatch):

@@ -5,6 +5,7 @@ import os
 import dask_jobqueue
 import pytest
 
+from bqlib.results.layout import Layout
 from bqlib.running.journal import CANCEL, cancel_jobs, forget_jobs, new_name, note_job, note_name
 from bqlib.running.site import BATCH_SYSTEMS
 
@@ -77,4 +78,4 @@ def test_a_journal_ends_with_its_run(tmp_path, cancelled):
     forget_jobs(tmp_path)
     forget_jobs(tmp_path)
     assert cancelled() == ["scancel 17"]
-    assert not (tmp_path / ".jobs").exists()
+    assert not Layout(tmp_path).journal.exists()

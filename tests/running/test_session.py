@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from project import QUICK, SHELF
 
+from bqlib.results.layout import Layout
 from bqlib.running import client, errors, scratch, session
 from bqlib.running.journal import note_job
 from bqlib.running.paths import SOCKET, Paths
@@ -163,7 +164,7 @@ def test_a_run_cancels_what_one_before_has_left_in_the_queue(
     site.write_text("system: job")
     assert session.stop(session.start(paths(tmp_path), make_scratch())) == ""
     assert set((tmp_path / "cancelled").read_text().split()) == {"17"}
-    assert not (tmp_path / "results" / ".jobs").exists()
+    assert not Layout(tmp_path / "results").journal.exists()
 
 
 def test_an_interrupted_run_is_told_as_one(started):

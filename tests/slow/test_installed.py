@@ -1,4 +1,4 @@
-"""The package as others install it: built, complete, and run from an environment without the clone."""
+"""The package as others install it: complete, and run from an environment without the clone."""
 
 import os
 import subprocess

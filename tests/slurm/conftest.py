@@ -12,6 +12,8 @@ import batch_system
 import pytest
 from checkout import Checkout, processes_of
 
+from bqlib.results.layout import Layout
+
 
 class Sweep(Checkout):
     """A checkout whose sweep runs on Slurm."""
@@ -31,7 +33,7 @@ class Sweep(Checkout):
         while slurm.queue() or processes_of(self.folder):
             assert time.monotonic() < end, slurm.queue()
             time.sleep(0.1)
-        assert not (self.results / ".private").exists()
+        assert not Layout(self.results).private.exists()
 
 
 @pytest.fixture(scope="session")

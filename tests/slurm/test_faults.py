@@ -12,6 +12,8 @@ import pytest
 from batch_system import SITE, on_this_machine
 from checkout import Checkout, jobs, processes_of
 
+from bqlib.results.layout import Layout
+
 SECONDS = 120  # within which a run ends by itself after a fault
 SLOWLY = {"*": ["sleep", 1]}  # enough to be hit
 
@@ -76,7 +78,7 @@ def check_end(sweep, expected, slurm, resumed=None):
 
 def submitted(sweep):
     """Numbers of the jobs in the journal of a run."""
-    return re.findall(r"^slurm (\d+)$", (sweep.results / ".jobs").read_text(), re.M)
+    return re.findall(r"^slurm (\d+)$", Layout(sweep.results).journal.read_text(), re.M)
 
 
 def test_a_cancelled_job_is_replaced(running, expected, slurm):
@@ -84,7 +86,7 @@ def test_a_cancelled_job_is_replaced(running, expected, slurm):
     slurm.call("scancel", min(slurm.running()))
     wait(lambda: len(submitted(running)) > 3, running.process)
     check_end(running, expected, slurm)
-    assert not (running.results / ".jobs").exists()
+    assert not Layout(running.results).journal.exists()
 
 
 def test_a_killed_worker_comes_back(running, expected, slurm):

@@ -17,6 +17,7 @@ from batch_system import SITE, on_this_machine
 from checkout import Checkout, jobs, processes_of
 
 import bqlib
+from bqlib.results.layout import Layout
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +40,7 @@ def check_complete(sweep, expected, slurm, output):
     assert sweep.pieces() == expected
     assert (bqlib.open_results(sweep.results).status == 1).all()
     assert (sweep.results / "figures" / "mmd.svg").stat().st_size > 0
-    assert not (sweep.results / ".trials").exists()
+    assert not Layout(sweep.results).kept.exists()
     sweep.check_nothing_left(slurm)
 
 
@@ -81,7 +82,7 @@ def check_another_user_is_refused(sweep):
         if connection.status == "LISTEN" and not connection.laddr.ip.startswith("127.")
     }
     assert open_ports
-    private = sweep.results / ".private"
+    private = Layout(sweep.results).private
     assert stat.S_IMODE(private.stat().st_mode) == 0o700
     for folder in sweep.folder.parents[:3]:  # those of pytest
         folder.chmod(0o755)
@@ -200,7 +201,7 @@ def test_a_second_run_on_the_same_results_is_refused(sweep, slurm, tmp_path):
     for run in (sweep, other):
         run.set_faults({"*": ["sleep", 8]})
     first = sweep.start("--until", "gather")
-    while not (sweep.results / ".jobs").exists():
+    while not Layout(sweep.results).journal.exists():
         assert first.poll() is None, first.communicate()[0]
         time.sleep(0.1)
     refused = other.run("--until", "gather")
