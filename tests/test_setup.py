@@ -264,25 +264,3 @@ def test_a_folder_may_have_other_characters(small):
     strange = small.rename(small.with_name("a ü%&'(#;!~@b"))
     set_up(strange)
     assert is_ready(strange)
-
-
-@pytest.mark.parametrize("home", ["/dev/null", "own", None])
-def test_a_home_that_cannot_be_written_stops_no_run(small, home):
-    home = small / "own" if home == "own" else home
-    shutil.copy(PROJECT / "Makefile", small)
-    set_up(small)
-    (small / "fake").mkdir()
-    script(small / "fake" / "python", '#!/bin/sh\necho "$@ cache=$XDG_CACHE_HOME"\n')
-    (small / ".venv" / "bin" / "activate").write_text('PATH="$PWD/fake:$PATH"\n')
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "XDG", "HOME"))}
-    ran = subprocess.run(
-        ["make", "run", "resume"],
-        cwd=small,
-        env=environment | {"PYTHON": ""} | ({"HOME": str(home)} if home else {}),
-        capture_output=True,
-        text=True,
-    )
-    assert ran.returncode == 0, ran.stderr
-    said = [line for line in ran.stdout.splitlines() if line.startswith("-m snakemake")]
-    cache = "" if home == small / "own" else f"{small}/.snakemake/cache"
-    assert len(said) == 3 and all(line.endswith(f" cache={cache}") for line in said)

@@ -94,10 +94,22 @@ def test_without_snakemake_it_is_said_what_to_install(become, capsys, monkeypatc
     assert "pip install 'bqlib[workflow]'" in capsys.readouterr().err
 
 
-def test_where_there_is_no_cache_snakemake_gets_one_here(become, monkeypatch, tmp_path):
-    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nothing")
+@pytest.mark.parametrize("name", ["HOME", "XDG_CACHE_HOME"])
+@pytest.mark.parametrize("value", ["/dev/null", "/proc/nothing"])
+def test_where_there_is_no_cache_snakemake_gets_one_here(
+    become, monkeypatch, tmp_path, name, value
+):
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv(name, value)
     assert main(["run"]) == 0
     assert os.environ["XDG_CACHE_HOME"] == str(tmp_path / ".snakemake" / "cache")
+
+
+def test_a_cache_that_can_be_written_is_used(become, monkeypatch, tmp_path):
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert main(["run"]) == 0
+    assert "XDG_CACHE_HOME" not in os.environ and (tmp_path / ".cache/snakemake").is_dir()
 
 
 def test_a_new_project_has_all_that_a_run_needs(tmp_path, monkeypatch, capsys):
