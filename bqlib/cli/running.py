@@ -59,7 +59,8 @@ def init(folder):
     # A name with a dot would be left out of archives that packages are made from.
     (folder / "gitignore").rename(folder / ".gitignore")
     shutil.copytree(shipped.PROFILES, folder / "profiles")
-    shutil.copytree(shipped.TARGETS, folder / "config" / "targets")
+    for own in (shipped.TARGETS, shipped.SCHEMAS):
+        shutil.copytree(own, folder / "config" / own.name)
     (folder / "cluster").symlink_to(Path("profiles", "cluster"))
     go = f"cd {folder} && " if folder.resolve() != Path.cwd() else ""
     print(f"{folder}: a project with a small sweep; to run it: {go}bqlib run")

@@ -121,5 +121,8 @@ def test_a_new_project_has_all_that_a_run_needs(tmp_path, monkeypatch, capsys):
         *(".gitignore", "README.md", "Snakefile", "cluster", "config", "profiles")
     }
     assert Path("demo/cluster/site.yaml").exists()
+    for file in ("config/config.yaml", "profiles/local/site.yaml"):
+        first = Path("demo", file).read_text().splitlines()[0]
+        assert Path("demo", file).parent.joinpath(first.partition("$schema=")[2]).is_file()
     assert main(["init", "demo"]) == 2
     assert "demo is not an empty folder: give a new one" in capsys.readouterr().err
