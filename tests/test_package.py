@@ -1,4 +1,5 @@
 import pydoc
+import re
 import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError
@@ -106,3 +107,13 @@ def test_help_works_where_the_package_is_not_installed(monkeypatch):
     monkeypatch.setattr("importlib.metadata.version", version)
     assert not hasattr(bqlib, "__version__")
     assert "sbq" in pydoc.render_doc(bqlib)
+
+
+def test_all_files_tell_the_same_version():
+    for name, line in {
+        "pyproject.toml": 'version = "{}"',
+        "CITATION.cff": "version: {}",
+        "workflow/envs/bqlib.yaml": "bqlib[workflow,cluster] =={}",
+    }.items():
+        text = (ROOT / name).read_text()
+        assert re.search(re.escape(line.format(bqlib.__version__)) + "$", text, re.M), name
