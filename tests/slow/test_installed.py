@@ -109,7 +109,7 @@ def test_a_new_project_runs_from_the_wheel_alone(project):
 
 
 def test_plain_snakemake_finds_nothing_to_do_in_it(installed, project):
-    again = ran(installed, project, "snakemake", "--profile", "profiles/local")
+    again = ran(installed, project, "python", "-m", "snakemake", "--profile", "profiles/local")
     assert again.returncode == 0 and "Nothing to be done" in again.output
 
 
