@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 from distributed.core import Status
 
+from bqlib.results.layout import Layout
 from bqlib.running import jobs as module
 from bqlib.running.errors import ClusterError
 from bqlib.running.jobs import Jobs, job_script
@@ -46,7 +47,7 @@ def test_one_word_changes_the_batch_system(system, lines, tmp_path, monkeypatch)
     for line in [*lines, *extra, "module load python", "--interface ib0", "--nworkers 2"]:
         assert line in script
     assert "--memory-limit 2.00GiB" in script and "--protocol tls://" in script
-    assert "--tls-key results/quick/.private/key.pem" in script
+    assert f"--tls-key {Layout('results/quick').private}/key.pem" in script
     assert "--no-dashboard --dashboard-address 127.0.0.1:0" in script
     shell = script.replace("''", "'").replace('""', '"')  # condor doubles quotation marks
     assert f"cd '{folder}'" in shell
