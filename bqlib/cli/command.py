@@ -127,6 +127,14 @@ def counted(count, noun):
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
+def without(package):
+    """Message about a command that needs a package which is not installed."""
+    return (
+        f"this needs {package}, which is not installed: pip install 'bqlib[workflow]', or "
+        "'bqlib[workflow,cluster]' for a batch system"
+    )
+
+
 def no_file(path, wanted):
     """Message about a path that is not a file; `wanted` is "a sweep file", for example."""
     return f"{path}: a folder, not {wanted}" if Path(path).is_dir() else f"{path}: no such file"

@@ -16,6 +16,7 @@ from bqlib.cli.command import (
     PROBLEM,
     NoAnswerError,
     ProblemError,
+    without,
 )
 from bqlib.running.settings import default_sweep
 
@@ -71,6 +72,11 @@ def _answer(arguments):
         return PROBLEM
     except NoAnswerError as error:
         print(f"bqlib: {error}", file=sys.stderr)
+        return NO_ANSWER
+    except ModuleNotFoundError as error:
+        if (error.name or "bqlib").partition(".")[0] == "bqlib":
+            raise
+        print(f"bqlib: {without(error.name)}", file=sys.stderr)
         return NO_ANSWER
     except ValueError as error:
         if "dask config file" not in str(error):  # which Dask raises as it is loaded

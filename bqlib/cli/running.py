@@ -6,7 +6,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from bqlib.cli.command import Command, NoAnswerError, ProblemError, loaded
+from bqlib.cli.command import Command, NoAnswerError, ProblemError, loaded, without
 from bqlib.results.layout import RESULTS
 from bqlib.sweep import shipped
 
@@ -15,9 +15,9 @@ NAMED = ("local", "cluster", "batch")
 
 def run(sweep, profile, others):
     """Check a sweep and run it; this process becomes Snakemake."""
+    _require_snakemake()
     from bqlib.running import alive  # 20 ms
 
-    _require_snakemake()
     there = list(alive.runs())
     if there:
         print(*there, sep="\n")
@@ -33,11 +33,11 @@ def run(sweep, profile, others):
 
 def resume(sweep, profile, others):
     """Continue a run that was killed; this process becomes Snakemake."""
+    _require_snakemake()
     import subprocess  # 10 ms
 
     from bqlib.running import alive  # 20 ms
 
-    _require_snakemake()
     there = list(alive.runs())
     if there:
         print(*there, sep="\n")
@@ -55,9 +55,13 @@ def init(folder):
     folder = Path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise NoAnswerError(f"{folder} is not an empty folder: give a new one")
-    shutil.copytree(shipped.TEMPLATE, folder, dirs_exist_ok=True)
-    # A name with a dot would be left out of archives that packages are made from.
-    (folder / "gitignore").rename(folder / ".gitignore")
+    folder.mkdir(parents=True, exist_ok=True)
+    # A name with a dot would be left out of archives that packages are made from. One file goes
+    # first, as its error says in one line that a folder cannot be written.
+    shutil.copy(shipped.TEMPLATE / "gitignore", folder / ".gitignore")
+    shutil.copytree(
+        shipped.TEMPLATE, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("gitignore")
+    )
     shutil.copytree(shipped.PROFILES, folder / "profiles")
     for own in (shipped.TARGETS, shipped.SCHEMAS):
         shutil.copytree(own, folder / "config" / own.name)
@@ -68,10 +72,7 @@ def init(folder):
 
 def _require_snakemake():
     if importlib.util.find_spec("snakemake") is None:
-        raise NoAnswerError(
-            "sweeps run through Snakemake, which is not installed: pip install 'bqlib[workflow]', "
-            "or 'bqlib[workflow,cluster]' for a batch system"
-        )
+        raise NoAnswerError(without("snakemake"))
 
 
 def _snakemake(sweep, profile, others):

@@ -91,7 +91,7 @@ def test_a_killed_run_is_to_be_resumed_and_no_living_one(become, capsys, monkeyp
 def test_without_snakemake_it_is_said_what_to_install(become, capsys, monkeypatch):
     monkeypatch.setattr(running.importlib.util, "find_spec", lambda name: None)
     assert main(["run"]) == 2
-    assert "pip install 'bqlib[workflow]'" in capsys.readouterr().err
+    assert "this needs snakemake, which is not installed: pip" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["HOME", "XDG_CACHE_HOME"])
@@ -126,3 +126,10 @@ def test_a_new_project_has_all_that_a_run_needs(tmp_path, monkeypatch, capsys):
         assert Path("demo", file).parent.joinpath(first.partition("$schema=")[2]).is_file()
     assert main(["init", "demo"]) == 2
     assert "demo is not an empty folder: give a new one" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(tmp_path, monkeypatch, capsys):
+    (tmp_path / "file").touch()
+    assert main(["init", str(tmp_path / "file" / "demo")]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith("demo: Not a directory")

@@ -1,6 +1,7 @@
 """The package as others install it: complete, and run from an environment without the clone."""
 
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -14,6 +15,7 @@ import pytest
 from checkout import Checkout, processes_of
 from project import PROJECT
 
+PACKAGES = Path(numpy.__file__).parent.parent
 CARRIED = ("Snakefile", "workflow", "config", "profiles")  # beside the package in a clone
 
 
@@ -55,17 +57,45 @@ def test_the_sdist_has_all_that_its_tests_need(built):
     assert needed <= names
 
 
-@pytest.fixture(scope="module")
-def installed(built, tmp_path_factory):
-    """An environment with the wheel, and with the packages of this one but for the clone."""
-    folder = tmp_path_factory.mktemp("environment")
+def environment(built, folder):
+    """Make an environment with the wheel alone; its folder of packages."""
     venv.create(folder, symlinks=True)
     (wheel,) = built.glob("*.whl")
     pip = [sys.executable, "-m", "pip", "--python", folder / "bin" / "python"]
     subprocess.run([*pip, "install", "--quiet", "--no-index", "--no-deps", wheel], check=True)
     (packages,) = folder.glob("lib/python*/site-packages")
-    (packages / "others.pth").write_text(f"{Path(numpy.__file__).parent.parent}\n")
+    return packages
+
+
+@pytest.fixture(scope="module")
+def installed(built, tmp_path_factory):
+    """The programs of an environment with the wheel, and this one's packages but for the clone."""
+    folder = tmp_path_factory.mktemp("environment")
+    (environment(built, folder) / "others.pth").write_text(f"{PACKAGES}\n")
     return folder / "bin"
+
+
+def test_without_the_extras_it_is_said_what_to_install(built, tmp_path):
+    packages = environment(built, tmp_path / "environment")
+    for name in ("numpy", "numpy.libs", "scipy", "scipy.libs"):
+        if (PACKAGES / name).exists():
+            (packages / name).symlink_to(PACKAGES / name)
+    bare = tmp_path / "environment" / "bin"
+    made = ran(bare, tmp_path, "bqlib", "init", "demo")
+    assert made.returncode == 0, made.output
+    for words in (
+        ["run"],
+        ["resume"],
+        ["validate", "config/config.yaml"],
+        ["plan", "config/config.yaml"],
+    ):
+        told = ran(bare, tmp_path / "demo", "bqlib", *words)
+        assert told.returncode == 2
+        assert re.fullmatch(
+            r"bqlib: this needs \w+, .* pip install 'bqlib\[workflow\]', .*\n", told.output
+        )
+    code = "from bqlib import *; print(len(sobol(Uniform([0], [1]), Matern(0.2), 3, rng=0).points))"
+    assert ran(bare, tmp_path, "python", "-c", code).output == "3\n"
 
 
 def ran(installed, folder, *command):
