@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from base64 import urlsafe_b64encode
 from contextlib import suppress
 from pathlib import Path
@@ -252,6 +253,9 @@ def _remove_left_by_snakemake():
         and all((process.info["environ"] or {}).get(n) == os.environ.get(n) for n in names)
     ]
     oldest = min(alive, default=psutil.Process().create_time())
+    # psutil counts from when the machine started, in whole seconds: a run that follows another one
+    # at once would seem older than what that one has left.
+    oldest += time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) - psutil.boot_time()
     with suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:
         own = [entry for entry in entries if re.fullmatch("snakemake[a-z0-9_]{8}", entry.name)]
         for entry in own:
