@@ -206,7 +206,7 @@ class Server:
 
 async def serve(paths, socket, parent):
     """Answer requests until told to end, or until the process `parent` is gone."""
-    site, experiment = read_site(paths.site), load(paths.sweep, paths.shelf)
+    site, experiment = read_site(paths.site), load(paths.sweep, paths.shelf, paths.folder)
     progress = Progress(trials_to_do(experiment, paths.results))
     server = Server(experiment, progress, paths.results)
     loop = asyncio.get_running_loop()
