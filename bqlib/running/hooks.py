@@ -267,7 +267,9 @@ class Run:
                 if self._failure:
                     raise self._failure
                 try:
-                    self._session = session.start(self.paths, self._scratch, self._on_end())
+                    name = self.experiment.name if self.is_module else ""
+                    end = None if self.is_module else self._end_by_signal
+                    self._session = session.start(self.paths, self._scratch, end, name)
                 except RunError as error:
                     self._failure = error
                     raise
@@ -275,13 +277,12 @@ class Run:
                     self._end_with_workflow()
             return self._session.socket
 
-    def _on_end(self):
-        """What to do where the run's process ends before it is told to.
+    def _end_by_signal(self):
+        """Let Snakemake start no further job and end, as the run's process has ended untold.
 
-        On a SIGTERM Snakemake starts no further job and ends. In a workflow that is not ours, jobs
-        fail and Snakemake does what it does then.
+        In a workflow that is not ours, jobs fail and Snakemake does what it does then.
         """
-        return None if self.is_module else lambda: os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGTERM)
 
     def _end_with_workflow(self):
         """Let a module's run end after Snakemake's last job, by its workflow's end hooks.

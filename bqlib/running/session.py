@@ -56,7 +56,7 @@ class Session:
     socket: str | None = None
 
 
-def start(paths, scratch, on_end=None):
+def start(paths, scratch, on_end=None, name=""):
     """Start the run's process.
 
     Parameters
@@ -67,6 +67,8 @@ def start(paths, scratch, on_end=None):
         Private folder of this process; the end of the session removes it.
     on_end : callable, optional
         Called, in a thread, should the run's process end before it is told to.
+    name : str, optional
+        By which the process speaks of its run, where there may be several.
 
     Returns
     -------
@@ -95,7 +97,7 @@ def start(paths, scratch, on_end=None):
     if own_work:
         return Session(None, scratch, results, held, threading.Event())
     path = str(scratch.path / "socket")
-    task = {"paths": paths.as_json(), "socket": path, "parent": os.getpid()}
+    task = {"paths": paths.as_json(), "socket": path, "parent": os.getpid(), "name": name}
     try:
         errors = open(log, "ab", opener=open_itself)  # noqa: SIM115
     except OSError as error:
