@@ -26,7 +26,7 @@ from snakemake.cli import parse_args, parse_config
 from snakemake.common.configfile import load_configfile
 from snakemake.logging import logger
 from snakemake.scheduling.job_scheduler import JobScheduler
-from snakemake.sourcecache import LocalSourceFile
+from snakemake.sourcecache import LocalGitFile, LocalSourceFile
 
 from bqlib.results.blocks import blocks_of
 from bqlib.results.layout import (
@@ -181,7 +181,7 @@ class Run:
     def __init__(self, workflow, paths, experiment, scripts, is_module=False):
         self.paths, self.experiment, self.scripts = paths, experiment, scripts
         self.is_module = is_module
-        self._workflow = workflow
+        self._workflow, self._rules = workflow, workflow.current_basedir
         self._session = self._scratch = self._failure = None
         self._starting = threading.Lock()
         self._settled = False
@@ -202,6 +202,17 @@ class Run:
         door = self._scratch.path / "door"
         open_door(door, self._answer)
         announce(self.paths, door)
+
+    def script(self, name):
+        """The script of a job, as a rule beside ``workflow/scripts`` names it.
+
+        Snakemake joins it to the folder of the rule, which fails for a ``LocalGitFile``: there it
+        gets the whole address.
+        """
+        path = f"../scripts/{name}"
+        if isinstance(self._rules, LocalGitFile):
+            return self._rules.join(path).get_path_or_uri(secret_free=False)
+        return path
 
     def refuse_another(self, experiment):
         """Raise a RunError if a sweep of this run's name is not this run's."""

@@ -35,7 +35,9 @@ def test_a_module_from_git_gives_what_a_run_by_itself_gives(tmp_path, whole):
     for command in (["init", "-q"], ["add", "workflow", "Snakefile"], ["commit", "-qm", "all"]):
         subprocess.run([*git, *command], check=True)
     found = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
-    source = f"gitfile({str(repository)!r}, path='Snakefile', commit='{found.stdout.strip()}')"
+    source = (
+        f"gitfile({str(repository)!r}, path='workflow/Snakefile', commit='{found.stdout.strip()}')"
+    )
     theirs = Imported(tmp_path / "theirs", source)
     for path in ("Snakefile", "workflow/Snakefile"):
         (theirs.folder / path).unlink()
