@@ -131,17 +131,71 @@ def test_a_run_that_another_one_works_on_is_told(tmp_path):
     assert left_of(theirs) == ([], [])
 
 
+HOOKS = """
+import signal
+
+
+onstart:
+    print("their start")
+
+
+onsuccess:
+    handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    print("their success", *(handler.__qualname__ for handler in handlers))
+    print("their shell", shell._process_prefix, "of theirs")
+"""
+
+
 def test_hooks_of_the_importing_workflow_are_called_and_none_are_needed(tmp_path):
     theirs = Imported(tmp_path / "theirs")
     snakefile = theirs.folder / "Theirs"
-    hooks = "".join(f"on{name}:\n    print('their {name}')\n" for name in ("start", "success"))
-    snakefile.write_text(snakefile.read_text() + hooks)
+    snakefile.write_text(snakefile.read_text() + HOOKS)
     ran = theirs.run("small_gather")
     assert ran.returncode == 0 and "their start" in ran.output, ran.output
     told = ran.output.index("[bqlib] results are in results/small")
-    assert told < ran.output.index("their success")
+    told_to_theirs = "their success default_int_handler JobScheduler.exit_gracefully"
+    assert told < ran.output.index(told_to_theirs)
+    [prefix] = [line for line in ran.output.splitlines() if line.startswith("their shell")]
+    assert "trap" not in prefix
     assert left_of(theirs) == ([], [])
     theirs.edit("config/small.yaml", "seeds: 2", "seeds: 3")
     ran = theirs.run("small_gather", "--no-hooks")
     assert ran.returncode == 0 and "their start" not in ran.output, ran.output
     assert left_of(theirs)[0] == []
+
+
+DEPLOYED = """
+configfile: "config/small.yaml"
+
+
+module bq:
+    snakefile:
+        "workflow/Snakefile"
+    config:
+        config
+
+
+use rule * from bq
+"""
+
+
+def test_a_deployed_workflow_has_the_sweep_as_its_config_and_rules_as_they_are_named(
+    tmp_path, whole
+):
+    deployed = Imported(tmp_path / "deployed")
+    (deployed.folder / "Theirs").write_text(DEPLOYED)
+    deployed.edit("config/small.yaml", "seeds: 2", "seeds: 4")
+    deployed.sweep.write_text(deployed.sweep.read_text() + "colour: red\n")
+    ran = deployed.run("--config", "site=profiles/local/site.yaml", "shade=dark")
+    assert ran.returncode == 0, ran.output
+    assert jobs(ran.output)["piece"] == 8 and digests(deployed.results) == whole
+    assert left_of(deployed) == ([], [])
+    for arguments, told in (
+        (["--configfile", "config/quick.yaml"], "config files config/quick.yaml config/small.yaml"),
+        (["--config", "seeds=5"], "--config seeds: would change the sweep into one that no file"),
+    ):
+        ran = deployed.run("-n", *arguments)
+        assert ran.returncode == 1 and told in ran.output, ran.output
+        assert "Traceback" not in ran.output
+    ran = deployed.run("-n", "--configfile", "config/quick.yaml", "--replace-workflow-config")
+    assert ran.returncode == 0 and "results/quick" in ran.output, ran.output
