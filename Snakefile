@@ -2,6 +2,6 @@ include: "workflow/Snakefile"
 
 
 rule default:
-    default_target: True
+    default_target: not RUN.is_module
     input:
         rules.all.input,

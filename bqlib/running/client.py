@@ -10,21 +10,65 @@ import sys
 import threading
 import time
 import traceback
+from dataclasses import dataclass
 from pathlib import Path
 
 from bqlib.results.files import open_itself, write_atomically
+from bqlib.running.door import ask
 from bqlib.running.errors import RunEndedError, RunError
-from bqlib.running.paths import PATHS, SNAKEMAKE, SOCKET, Paths, of_socket
+from bqlib.running.paths import SNAKEMAKE, Paths, announced, of_socket
 
 WATCH_SECONDS = 1  # between two looks whether Snakemake is there
 ENDING_SECONDS = 5  # for a job to end once it is gone
 
 
-def fetch_piece(cell, first, last, digest, piece, timing, threads=1, memory=None):
+@dataclass(frozen=True)
+class Joined:
+    """The run that a job belongs to.
+
+    Attributes
+    ----------
+    paths : bqlib.running.paths.Paths
+    socket : str or None
+        Of the run's process. None where this job does its own work: where the site says so, and on
+        other machines than the run's process.
+    """
+
+    paths: Paths
+    socket: str | None
+
+
+def join(output):
+    """Join the run of a job, by one of its outputs; None if there is no such run.
+
+    Raises
+    ------
+    RunError
+        If the run's process cannot start.
+    RunEndedError
+        If the run has ended.
+    """
+    run = announced(output)
+    if run is None:
+        return None
+    paths = Paths.from_json(run.paths)
+    try:
+        return Joined(paths, ask(run.door) if run.door else None)
+    except RunEndedError:
+        from bqlib.running.site import read_site  # loads yaml, 0.1 s, which other jobs do without
+
+        # A batch job may have other temporary files than its machine, and needs no run's process.
+        if read_site(paths.site).system != "job":
+            raise
+        return Joined(paths, None)
+
+
+def fetch_piece(run, cell, first, last, digest, piece, timing, threads=1, memory=None):
     """Have the run's process compute a piece, and write it.
 
     Parameters
     ----------
+    run : Joined
     cell : dict
         The fields of a :class:`bqlib.sweep.spec.Cell`.
     first, last : int
@@ -41,20 +85,21 @@ def fetch_piece(cell, first, last, digest, piece, timing, threads=1, memory=None
     Raises
     ------
     RunError
-        If there is no run's process, it ended, or it could not do the work.
+        If the run's process ended, or it could not do the work.
     """
     request = {"cell": cell, "first": first, "last": last, "digest": digest}
-    data, seconds = _ask(request, threads, memory)
+    data, seconds = _ask(run, request, threads, memory)
     record = {"digest": digest, "sha256": hashlib.sha256(data).hexdigest(), **seconds}
     write_atomically(timing, json.dumps(record, indent=1).encode() + b"\n")
     write_atomically(piece, data)
 
 
-def fetch_study(name, digest, threads=1, memory=None):
+def fetch_study(run, name, digest, threads=1, memory=None):
     """Have the run's process compute a study.
 
     Parameters
     ----------
+    run : Joined
     name : str
     digest : str
         Digest of the study's spec.
@@ -69,25 +114,25 @@ def fetch_study(name, digest, threads=1, memory=None):
     Raises
     ------
     RunError
-        If there is no run's process, it ended, or a seed failed.
+        If the run's process ended, or a seed failed.
     """
     from bqlib.studies.study import unpack  # loads numpy, 0.2 s, which pieces do without
 
-    data, _ = _ask({"study": name, "digest": digest}, threads, memory)
+    data, _ = _ask(run, {"study": name, "digest": digest}, threads, memory)
     return unpack(data)
 
 
-def _ask(request, threads, memory):
+def _ask(run, request, threads, memory):
     """The answer to a request, and what goes to a file of timings.
 
     The run's process gives it; where each job does its own work, this process does, with so many
     threads and MiB of memory.
     """
-    if SOCKET in os.environ:
-        return _ask_the_run(os.environ[SOCKET], request)
+    if run.socket is not None:
+        return _ask_the_run(run.socket, request)
     from bqlib.running.here import answer_here  # loads Dask, 1.3 s, which other jobs do without
 
-    return answer_here(Paths.from_json(os.environ[PATHS]), request, threads, memory)
+    return answer_here(run.paths, request, threads, memory)
 
 
 def _ask_the_run(path, request):
@@ -110,20 +155,33 @@ def _ask_the_run(path, request):
 
 
 @contextlib.contextmanager
-def logged(path):
-    """Send what a job prints to its log, and show only one line of an error on the terminal.
+def logged(path, output=None):
+    """Join a job's run, send what the job prints to its log, show one line of an error to people.
 
     A job that is told to end, or whose Snakemake was killed, does so without a word, and leaves no
     half-written files.
+
+    Parameters
+    ----------
+    path : path-like
+        The log.
+    output : path-like, optional
+        A file that the job makes, which tells its run. None for a job without one.
+
+    Yields
+    ------
+    Joined or None
     """
     terminal = sys.stderr
     threading.Thread(target=_end_with_snakemake, daemon=True).start()
-    before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    # Ctrl-C reaches jobs where the workflow is a module of another one.
+    heard = [n for n in (signal.SIGTERM, signal.SIGINT) if signal.getsignal(n) != signal.SIG_IGN]
+    before = {n: signal.signal(n, lambda number, frame: sys.exit(128 + number)) for n in heard}
     # Not by `with`, as closing it may fail.
     log = open(path, "w", encoding="utf-8", opener=open_itself)  # noqa: SIM115
     with contextlib.redirect_stdout(log), contextlib.redirect_stderr(log):
         try:
-            yield
+            yield output and join(output)
         except Exception as error:
             with contextlib.suppress(OSError):  # the disk may be full
                 traceback.print_exc(file=log)
@@ -131,7 +189,8 @@ def logged(path):
                 print(f"[bqlib] {type(error).__name__}: {error}", file=terminal, flush=True)
             raise SystemExit(1) from None
         finally:
-            signal.signal(signal.SIGTERM, before)
+            for number, handler in before.items():
+                signal.signal(number, handler)
             with contextlib.suppress(OSError):
                 log.close()
 

@@ -1,10 +1,9 @@
-"""The work of a Snakemake job in its own process, for sites without a process for the whole run."""
+"""The work of a Snakemake job in its own process, where there is none for the whole run."""
 
 import asyncio
 from dataclasses import replace
 
 from bqlib.running.cluster import connect
-from bqlib.running.errors import RunError
 from bqlib.running.kept import Progress
 from bqlib.running.server import Server
 from bqlib.running.site import read_site
@@ -14,20 +13,13 @@ from bqlib.sweep.file import load
 def answer_here(paths, request, threads, memory):
     """Bytes and timings of a request, on so many threads and MiB of memory of this process.
 
-    Raises
-    ------
-    RunError
-        If the site has a process for the whole run, which must be asked instead.
+    Whatever system the site names: a job that Snakemake has sent to another machine than its own
+    has no run's process to ask.
     """
-    site = read_site(paths.site)
-    if site.system != "job":
-        raise RunError(
-            "the run's process is not there: run the workflow through snakemake with its hooks "
-            "(without --no-hooks)"
-        )
+    site = replace(read_site(paths.site), system="job")
     if memory is not None:
         site = replace(site, memory=f"{memory}MiB")
-    experiment = load(paths.sweep, paths.shelf)
+    experiment = load(paths.sweep, paths.shelf, paths.folder)
     return asyncio.run(_answer(experiment, site, paths.results, request, threads))
 
 

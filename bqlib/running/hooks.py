@@ -1,5 +1,8 @@
 """A run inside Snakemake, from its start hook to its end hooks.
 
+Where the workflow is a module of another one, Snakemake calls no hooks of it, and signals are that
+workflow's to answer: then the run starts when its first job asks for it, and ends with the process.
+
 This is the one room that touches Snakemake's private parts. Each place says what it relies on and
 what breaks without it; all were checked on Snakemake 9.27.1 with its plug-in for Slurm 2.8.0.
 """
@@ -21,8 +24,10 @@ from pathlib import Path
 
 import psutil
 from snakemake.cli import parse_args, parse_config
+from snakemake.common.configfile import load_configfile
 from snakemake.logging import logger
 from snakemake.scheduling.job_scheduler import JobScheduler
+from snakemake.sourcecache import LocalGitFile, LocalSourceFile
 
 from bqlib.results.blocks import blocks_of
 from bqlib.results.layout import (
@@ -38,9 +43,11 @@ from bqlib.results.records import settle
 from bqlib.results.retry import advice, study_is_there
 from bqlib.results.timings import failed_trials
 from bqlib.running import scratch, session
+from bqlib.running.door import open_door
 from bqlib.running.errors import RunError
 from bqlib.running.journal import note_name
-from bqlib.running.paths import Paths
+from bqlib.running.module import SWEEP, refuse_moved_outputs, stated_sweep
+from bqlib.running.paths import Paths, announce
 from bqlib.running.preflight import check_origin, check_results_folder, why_jobs_fail
 from bqlib.running.settings import default_sweep, refuse_settings, site_file
 from bqlib.sweep import shipped
@@ -54,6 +61,8 @@ SOME_FAILED = 3  # exit code of a run that is complete but for failed trials
 def prepare(workflow, config, shell):
     """Read the sweep and get Snakemake ready for it; ends the process where that cannot be.
 
+    Where the workflow is a module, each ``use rule`` statement reads it again; the run is the same.
+
     Parameters
     ----------
     workflow, config, shell
@@ -64,28 +73,32 @@ def prepare(workflow, config, shell):
     Run
     """
     _find_interpreter_with_spaces()
+    is_module = not workflow.modifier.is_main_snakefile()
     # No process of a run has a display. Jupyter exports a backend of its own, which need not be
     # installed here; then matplotlib cannot be imported, neither for figures nor by plug-ins.
-    os.environ["MPLBACKEND"] = "agg"
-    project = Path(str(workflow.current_basedir)).parent.parent
-    sweep = Path(workflow.configfiles[-1]) if workflow.configfiles else default_sweep()
-    shelf = shelf_of(sweep)
+    if not is_module or os.environ.get("MPLBACKEND", "").startswith("module:"):
+        os.environ["MPLBACKEND"] = "agg"
+    project = _project(workflow)
     try:
-        if workflow.is_main_process and _is_on_top(workflow, project):
-            refuse_settings(workflow.config_settings.config, workflow.config_settings.configfiles)
-        site = site_file(config, _settings_of_profiles, project)
-        experiment = load(sweep, shelf)
-        paths = Paths(sweep, shelf, site, RESULTS / experiment.name)
+        if is_module:
+            paths, experiment = _of_module(workflow, config, project)
+            known = _runs_of(workflow).get(paths.results)
+            if known:
+                known.refuse_another(experiment)
+                return known
+        else:
+            paths, experiment = _of_command(workflow, config, project)
         check_results_folder(paths.results)
         if workflow.is_main_process:
             check_origin(paths, experiment, _is_known)
     except (SweepError, RunError) as error:
         print(error, file=sys.stderr)
         raise SystemExit(1) from None
-    paths.announce()
-    run = Run(workflow, paths, experiment, project / "workflow" / "scripts")
-    if workflow.is_main_process:
-        run.keep_temporary_files()
+    run = Run(workflow, paths, experiment, project / "workflow" / "scripts", is_module)
+    _runs_of(workflow)[paths.results] = run
+    run.announce()
+    if is_module:
+        return run
     for number in ENDINGS:
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
             signal.signal(number, run.interrupt)
@@ -97,6 +110,62 @@ def prepare(workflow, config, shell):
     return run
 
 
+def _project(workflow):
+    """Folder of the workflow's files, or of those in the installed package.
+
+    Where Snakemake has the workflow from an address, it fetches the files of rules and scripts.
+    Targets, site and the text of the scripts are the package's.
+    """
+    folder = workflow.current_basedir
+    is_here = isinstance(folder, LocalSourceFile)
+    return Path(str(folder)).parent.parent if is_here else shipped.PROJECT
+
+
+def _of_command(workflow, config, project):
+    """Paths and sweep of a run whose workflow is that of Snakemake's command."""
+    sweep = Path(workflow.configfiles[-1]) if workflow.configfiles else default_sweep()
+    shelf = shelf_of(sweep)
+    if workflow.is_main_process and _is_on_top(workflow, project):
+        refuse_settings(workflow.config_settings.config, workflow.config_settings.configfiles)
+    site = site_file(config, _settings_of_profiles, project)
+    experiment = load(sweep, shelf)
+    return Paths(sweep, shelf, site, RESULTS / experiment.name), experiment
+
+
+def _of_module(workflow, config, project):
+    """Paths and sweep of a run whose workflow is a module of another one.
+
+    Of the stack of Snakemake's ``modifier``, the last belongs to the module and the first to the
+    importing workflow, whose config is among its ``globals``.
+    """
+    refuse_moved_outputs(_path_modifiers(workflow))
+    settings = workflow.config_settings
+    files = settings.configfiles if settings.replace_workflow_config else workflow.configfiles
+    whole = workflow.modifier_stack[0].globals["config"]
+    stated = stated_sweep(config, whole, files, settings.config, load_configfile)
+    of_profiles = _settings_of_profiles if config is whole and SWEEP not in config else dict
+    site = site_file(config, of_profiles, project, by="config ")
+    if isinstance(stated, Path):
+        experiment, shelf = load(stated), shelf_of(stated)
+        return Paths(stated, shelf, site, RESULTS / experiment.name), experiment
+    experiment = stated.experiment()
+    folder = RESULTS / experiment.name
+    return Paths(stated.written(), stated.shelf, site, folder, stated.folder), experiment
+
+
+def _path_modifiers(workflow):
+    """(prefix, replacements) of each module around this workflow, by Snakemake's own for paths."""
+    modifier = workflow.modifier.path_modifier
+    while modifier is not None:
+        yield modifier.prefix, modifier._prefix_replacements
+        modifier = modifier.inner_modifier
+
+
+def _runs_of(workflow):
+    """The runs of one workflow by their folders of results; it may have several modules of ours."""
+    return vars(workflow).setdefault("_runs_of_bqlib", {})
+
+
 class Run:
     """One run of the workflow.
 
@@ -106,21 +175,53 @@ class Run:
     experiment : bqlib.sweep.experiment.Experiment
     scripts : Path
         Folder of the scripts of jobs.
+    is_module : bool
+        Whether the workflow is a module of another one.
     """
 
-    def __init__(self, workflow, paths, experiment, scripts):
+    def __init__(self, workflow, paths, experiment, scripts, is_module=False):
         self.paths, self.experiment, self.scripts = paths, experiment, scripts
-        self._workflow = workflow
-        self._session = self._scratch = None
+        self.is_module = is_module
+        self._workflow, self._rules = workflow, workflow.current_basedir
+        self._session = self._scratch = self._failure = None
+        self._starting = threading.Lock()
+        self._settled = False
         self._told = ""  # by whom this process was told to end
         self._code = 1  # exit code of a run that fails
 
-    def keep_temporary_files(self):
-        """Have a private folder for temporary files, and remove those of killed runs."""
+    def announce(self):
+        """Tell jobs of this run; in the main process, open its door.
+
+        That has a private folder for temporary files, and removes those of killed runs.
+        """
+        if not self._workflow.is_main_process:
+            return announce(self.paths)
         scratch.remove_left()
         _remove_left_by_snakemake()
         self._scratch = scratch.make()
         atexit.register(self._scratch.remove)
+        door = self._scratch.path / "door"
+        open_door(door, self._answer)
+        announce(self.paths, door)
+
+    def script(self, name):
+        """The script of a job, as a rule beside ``workflow/scripts`` names it.
+
+        Snakemake joins it to the folder of the rule, which fails for a ``LocalGitFile``: there it
+        gets the whole address.
+        """
+        path = f"../scripts/{name}"
+        if isinstance(self._rules, LocalGitFile):
+            return self._rules.join(path).get_path_or_uri(secret_free=False)
+        return path
+
+    def refuse_another(self, experiment):
+        """Raise a RunError if a sweep of this run's name is not this run's."""
+        if experiment.canonical() != self.experiment.canonical():
+            raise RunError(
+                f"two modules have different sweeps of the name {experiment.name}, so that both "
+                f"results would go to {self.paths.results}: give one of them another name"
+            )
 
     def settle(self, steps):
         """Let dates of files say what is up to date, before Snakemake plans; say what is there.
@@ -131,8 +232,9 @@ class Run:
         ----------
         steps : iterable of bqlib.results.records.Step
         """
-        if not self._workflow.is_main_process:
+        if self._settled or not self._workflow.is_main_process:
             return
+        self._settled = True
         at = Layout(self.paths.results)
         blocks = list(blocks_of(self.experiment, at.folder))
         studies = [self.experiment.study(name) for name in self.experiment.studies]
@@ -160,12 +262,66 @@ class Run:
     def start(self):
         """Start the run's process; ends this process where that cannot be."""
         try:
-            self._session = session.start(self.paths, self._scratch)
+            self._answer()
             if _submits_jobs(self._workflow):
                 note_name(self.paths.results, "slurm", self._workflow.scheduler._executor.run_uuid)
         except RunError as error:
             say(error)
             raise SystemExit(1) from None
+
+    def _answer(self):
+        """Path of the socket of the run's process, which starts here if it is not there.
+
+        None where each job does its own work.
+        """
+        with self._starting:
+            if self._session is None:
+                if self._failure:
+                    raise self._failure
+                try:
+                    name = self.experiment.name if self.is_module else ""
+                    end = None if self.is_module else self._end_by_signal
+                    self._session = session.start(self.paths, self._scratch, end, name)
+                except RunError as error:
+                    self._failure = error
+                    raise
+                if self.is_module:
+                    self._end_with_workflow()
+            return self._session.socket
+
+    def _end_by_signal(self):
+        """Let Snakemake start no further job and end, as the run's process has ended untold.
+
+        In a workflow that is not ours, jobs fail and Snakemake does what it does then.
+        """
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    def _end_with_workflow(self):
+        """Let a module's run end after Snakemake's last job, by its workflow's end hooks.
+
+        Snakemake calls ``_onsuccess`` or ``_onerror`` where the importing workflow has no hooks,
+        too; its own are known by now, as all Snakefiles are read before any job runs. Neither is
+        called with ``--no-hooks``, or where Snakemake fails by itself: then the end of the process
+        ends the run, and so it does if these names change.
+        """
+        workflow, running = self._workflow, self._session
+        succeed, fail = workflow._onsuccess, workflow._onerror
+
+        def success(log):
+            self._tell(False, session.stop(running, complete=True))
+            atexit.unregister(at_exit)
+            succeed(log)
+
+        def error(log):
+            self._tell(True, session.stop(running))
+            atexit.unregister(at_exit)
+            fail(log)
+
+        def at_exit():
+            session.stop(running)
+
+        workflow._onsuccess, workflow._onerror = success, error
+        atexit.register(at_exit)
 
     def interrupt(self, number, frame):
         """End the run by a signal, without a traceback of each job."""
@@ -189,6 +345,12 @@ class Run:
         if error and _submits_jobs(self._workflow):
             _cancel_jobs(self._workflow)
         reason = session.stop(self._session, complete=not error) if self._session else ""
+        failed = self._tell(error, reason)
+        if error or failed:
+            raise SystemExit(self._code if error else SOME_FAILED)
+
+    def _tell(self, error, reason):
+        """Say how the run went and what to do next; what is known of failed trials."""
         results, trials = self.paths.results, self.experiment.trial_count()
         pieces = [
             piece_name(cell, block)
@@ -197,7 +359,8 @@ class Run:
         ]
         failed = failed_trials(results, pieces)
         if error:
-            say(f"stopped: {self._told or reason or why_jobs_fail(results)}")
+            why = "the workflow ended before it was complete" if self.is_module else ""
+            say(f"stopped: {self._told or reason or why or why_jobs_fail(results)}")
             when = "to go on" if self._told else "once the cause is mended"
             say(f"finished pieces are kept in {results}: {when}, give the same command again")
         else:
@@ -208,8 +371,7 @@ class Run:
             say(f"the first is {name.rpartition('/')[0]}, seed {seed}: {why}")
             for sentence in advice([why for _, _, why in failed], results):
                 say(sentence)
-        if error or failed:
-            raise SystemExit(self._code if error else SOME_FAILED)
+        return failed
 
 
 def say(text):

@@ -17,16 +17,17 @@ KEPT_PIECES = 1000  # more than Snakemake has jobs at a time
 
 
 class Progress:
-    """Says on the terminal what is done and what is left."""
+    """Says on the terminal what is done and what is left, of a sweep that may be named."""
 
-    def __init__(self, trials):
+    def __init__(self, trials, name=""):
         self.total = trials
+        self._start = f"[bqlib] {name}: " if name else "[bqlib] "
         self.done = self.failed = 0
         self.started = self.spoken = None
 
     def say(self, text):
         with contextlib.suppress(OSError):  # a closed terminal does not end the run
-            print(f"[bqlib] {text}", flush=True)
+            print(f"{self._start}{text}", flush=True)
 
     def trial(self, failed):
         self.started = self.started or time.monotonic()

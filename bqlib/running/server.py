@@ -204,10 +204,10 @@ class Server:
             writer.close()
 
 
-async def serve(paths, socket, parent):
+async def serve(paths, socket, parent, name=""):
     """Answer requests until told to end, or until the process `parent` is gone."""
-    site, experiment = read_site(paths.site), load(paths.sweep, paths.shelf)
-    progress = Progress(trials_to_do(experiment, paths.results))
+    site, experiment = read_site(paths.site), load(paths.sweep, paths.shelf, paths.folder)
+    progress = Progress(trials_to_do(experiment, paths.results), name)
     server = Server(experiment, progress, paths.results)
     loop = asyncio.get_running_loop()
     for signal_number in (signal.SIGTERM, signal.SIGINT):
@@ -256,13 +256,13 @@ def _watch_parent(loop, server, parent, results):
     os.killpg(0, signal.SIGKILL)
 
 
-async def _serve_or_say_why(paths, socket, parent):
+async def _serve_or_say_why(paths, socket, parent, name):
     """Serve; where that ends by an error, leave the reason beside the socket and return 1.
 
     Jobs hear of the end when the loop ends, so whoever asks for the reason afterwards finds it.
     """
     try:
-        await serve(paths, socket, parent)
+        await serve(paths, socket, parent, name)
     except Exception as error:
         traceback.print_exc()
         expected = isinstance(error, ClusterError | OtherCodeError)
@@ -279,13 +279,13 @@ def main(task):
     Parameters
     ----------
     task : str
-        JSON: the ``paths`` of the run, the path of the ``socket`` and the process id of the
-        ``parent``.
+        JSON: the ``paths`` of the run, the path of the ``socket``, the process id of the
+        ``parent``, and the ``name`` by which the run speaks of itself, or an empty one.
     """
     task = json.loads(task)
-    socket, parent = task["socket"], task["parent"]
+    paths, socket, parent = Paths.from_json(task["paths"]), task["socket"], task["parent"]
     try:
-        return asyncio.run(_serve_or_say_why(Paths.from_json(task["paths"]), socket, parent))
+        return asyncio.run(_serve_or_say_why(paths, socket, parent, task["name"]))
     finally:
         if os.getppid() != parent:  # nobody else is left to do it
             shutil.rmtree(os.path.dirname(socket), ignore_errors=True)

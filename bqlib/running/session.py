@@ -22,7 +22,6 @@ from bqlib.results.files import open_itself, remove_unfinished
 from bqlib.results.layout import Layout
 from bqlib.running.errors import ClusterError, RunError
 from bqlib.running.journal import cancel_jobs, forget_jobs
-from bqlib.running.paths import SOCKET
 from bqlib.running.scratch import Scratch
 from bqlib.running.site import read_site
 
@@ -45,6 +44,8 @@ class Session:
         Keeps other runs off the results while it is open.
     stopping : threading.Event
         Set when the run is told to end.
+    socket : str or None
+        Where the process is asked for work.
     """
 
     process: subprocess.Popen | None
@@ -52,13 +53,11 @@ class Session:
     results: Layout
     lock: TextIO
     stopping: threading.Event
+    socket: str | None = None
 
 
-def start(paths, scratch):
-    """Start the run's process and tell this process's children where it listens.
-
-    Should it end before it is told to, this process gets a SIGTERM, on which Snakemake starts no
-    further job and ends.
+def start(paths, scratch, on_end=None, name=""):
+    """Start the run's process.
 
     Parameters
     ----------
@@ -66,6 +65,10 @@ def start(paths, scratch):
         Its log goes to ``logs/run.log`` among the results.
     scratch : bqlib.running.scratch.Scratch
         Private folder of this process; the end of the session removes it.
+    on_end : callable, optional
+        Called, in a thread, should the run's process end before it is told to.
+    name : str, optional
+        By which the process speaks of its run, where there may be several.
 
     Returns
     -------
@@ -94,7 +97,7 @@ def start(paths, scratch):
     if own_work:
         return Session(None, scratch, results, held, threading.Event())
     path = str(scratch.path / "socket")
-    task = {"paths": paths.as_json(), "socket": path, "parent": os.getpid()}
+    task = {"paths": paths.as_json(), "socket": path, "parent": os.getpid(), "name": name}
     try:
         errors = open(log, "ab", opener=open_itself)  # noqa: SIM115
     except OSError as error:
@@ -110,13 +113,13 @@ def start(paths, scratch):
             # Results and private folder are in use until both have ended.
             pass_fds=[held.fileno(), scratch.lock.fileno()],
         )
-    session = Session(process, scratch, results, held, threading.Event())
+    session = Session(process, scratch, results, held, threading.Event(), path)
     while not os.path.exists(path):
         if process.poll() is not None:
             raise RunError(stop(session))
         time.sleep(0.02)
-    os.environ[SOCKET] = path
-    threading.Thread(target=_watch_process, args=(session,), daemon=True).start()
+    if on_end:
+        threading.Thread(target=_watch_process, args=(session, on_end), daemon=True).start()
     return session
 
 
@@ -174,10 +177,10 @@ def _has_ended(owner):
     return here and not psutil.pid_exists(int(found[1]))
 
 
-def _watch_process(session):
+def _watch_process(session, on_end):
     session.process.wait()
     if not session.stopping.is_set():
-        os.kill(os.getpid(), signal.SIGTERM)
+        on_end()
 
 
 def has_ended(session):

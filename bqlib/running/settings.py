@@ -51,7 +51,7 @@ def default_sweep():
     return own if own.is_file() else shipped.DEFAULT_SWEEP
 
 
-def site_file(config, of_profiles, project):
+def site_file(config, of_profiles, project, by="--config "):
     """Path of the site file.
 
     Parameters
@@ -63,6 +63,8 @@ def site_file(config, of_profiles, project):
     project : Path
         Folder of the workflow, at which relative paths start that lead to no file from the working
         directory.
+    by : str, optional
+        How the site was given, for messages.
 
     Raises
     ------
@@ -78,9 +80,9 @@ def site_file(config, of_profiles, project):
             )
     name = config.get(SITE, DEFAULT_SITE)
     if not isinstance(name, str):
-        raise RunError(f"--config {SITE}={name}: must be the path of a site file")
+        raise RunError(f"{by}{SITE}={name}: must be the path of a site file")
     path = Path(name) if Path(name).is_file() else project / name
     if not path.is_file():
         start = "" if os.path.isabs(name) else f", nor one in {Path.cwd()}"
-        raise RunError(f"--config {SITE}={name}: there is no site file {path}{start}")
+        raise RunError(f"{by}{SITE}={name}: there is no site file {path}{start}")
     return path

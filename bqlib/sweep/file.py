@@ -49,7 +49,7 @@ from bqlib.targets import Empirical
 MOST_JOBS, MOST_SEEDS_PER_JOB = 1_000_000, 10_000
 
 
-def load(path, shelf=None):
+def load(path, shelf=None, folder=None):
     """Read and check a sweep file.
 
     Parameters
@@ -59,6 +59,8 @@ def load(path, shelf=None):
     shelf : str or Path, optional
         Folder of named targets. Default: ``targets/`` beside the file if it is there, or the
         targets that come with bqlib.
+    folder : str or Path, optional
+        Where relative paths in the sweep start. Default: the folder of the file.
 
     Returns
     -------
@@ -74,7 +76,42 @@ def load(path, shelf=None):
         tree, lines, problems = yamlfile.read(path)
     except yamlfile.UnreadableError as error:
         raise SweepError(f"{path}:{error.line}: {error}") from None
-    reading = _Reading(path.parent, shelf_of(path) if shelf is None else Path(shelf))
+    return checked(
+        tree,
+        path.parent if folder is None else Path(folder),
+        shelf_of(path) if shelf is None else Path(shelf),
+        lambda line: f"{path}:{line}",
+        lines,
+        problems,
+    )
+
+
+def checked(tree, folder, shelf, place, lines, problems=()):
+    """Check a sweep that was read.
+
+    Parameters
+    ----------
+    tree : dict
+    folder, shelf : Path
+        As in :func:`load`.
+    place : callable
+        The start of a message, from the number of a line.
+    lines : dict
+        Location, such as ``("kernels", "eq", 0)``, to the number of its line, for ``()`` at least.
+    problems : sequence of (int, str), optional
+        Line and message of what is wrong with it already.
+
+    Returns
+    -------
+    Experiment
+
+    Raises
+    ------
+    SweepError
+        With all problems.
+    """
+    problems = list(problems)
+    reading = _Reading(folder, shelf)
     try:
         sweep = _Sweep.model_validate(tree, context=reading)
     except ValidationError as error:
@@ -85,7 +122,7 @@ def load(path, shelf=None):
         problems.append((1, f"a plug-in tried to end the program: {plugins.reason_of(error)}"))
     if problems:
         raise SweepError(
-            *[f"{path}:{line}: {' '.join(text.split())}" for line, text in sorted(set(problems))]
+            *[f"{place(line)}: {' '.join(text.split())}" for line, text in sorted(set(problems))]
         )
     values = {key: tuple(v) if isinstance(v, list) else v for key, v in sweep}
     values["title"] = sweep.title or sweep.name
@@ -94,11 +131,11 @@ def load(path, shelf=None):
     problems = unworkable(experiment, reading.targets)
     if problems:
         raise SweepError(
-            *[f"{path}:{_line(lines, loc)}: {dotted(loc)}: {text}" for loc, text in problems]
+            *[f"{place(_line(lines, loc))}: {dotted(loc)}: {text}" for loc, text in problems]
         )
     too_large = _too_large(experiment)
     if too_large:
-        raise SweepError(f"{path}:{lines['seeds',]}: seeds: {too_large}")
+        raise SweepError(f"{place(_line(lines, ('seeds',)))}: seeds: {too_large}")
     return experiment
 
 
@@ -113,6 +150,11 @@ def json_schema():
     for key in ("kernels", "integrands"):  # whose labels have the pattern of a label
         schema["properties"][key]["additionalProperties"] = False
     return {"$schema": Untitled.schema_dialect, **schema}
+
+
+def keys():
+    """The names of all keys of a sweep file."""
+    return list(_Sweep.model_fields)
 
 
 def shelf_of(path):

@@ -99,6 +99,19 @@ def value(text):
     return None if root is None else _value(root, (), 1, {}, [], ())
 
 
+def text_of(values):
+    """A text from which :func:`read` gets equal values.
+
+    Every plain value has its tag, as YAML has other opinions of what is a number.
+
+    Examples
+    --------
+    >>> value(text_of({"a": [1e-3, "1e-3", "no", True]}))
+    {'a': [0.001, '1e-3', 'no', True]}
+    """
+    return yaml.safe_dump(values, default_style='"', allow_unicode=True, sort_keys=False)
+
+
 def _composed(text):
     """The root node of a text; None if the text is empty."""
     try:

@@ -70,10 +70,13 @@ class Checkout:
         lines = (self.sweep.parent / "attempts").read_text().splitlines()
         return [tuple(words) for first, *words in map(str.split, lines) if first == what]
 
+    def options(self):
+        """Of Snakemake, for a run of the sweep."""
+        return ["--profile", self.profile, "--configfile", self.sweep]
+
     def start(self, *arguments, **environment):
-        command = [sys.executable, "-m", "snakemake", "--profile", self.profile]
         return subprocess.Popen(
-            [*command, "--configfile", self.sweep, *arguments],
+            [sys.executable, "-m", "snakemake", *self.options(), *arguments],
             cwd=self.folder,
             env={**os.environ, "PYTHONPATH": str(self.folder), **environment},
             stdout=subprocess.PIPE,
@@ -100,6 +103,42 @@ class Checkout:
             str(path.relative_to(folder)): sha256(path.read_bytes()).hexdigest()
             for path in folder.rglob("*.zip")
         }
+
+
+THEIRS = """
+rule theirs:
+    input:
+        lambda wildcards: ALL,
+
+
+ALL = []
+"""
+MODULE = """
+
+module {name}:
+    snakefile:
+        {source}
+    config:
+        {{"sweep": "config/{name}.yaml", "site": "profiles/local/site.yaml", "colour": "red"}}
+
+
+use rule * from {name} as {name}_*
+
+
+ALL += rules.{name}_all.input
+"""
+
+
+class Imported(Checkout):
+    """A copy whose workflow is a module of another one, for each of some sweeps."""
+
+    def __init__(self, folder, source='"workflow/Snakefile"', names=("small",)):
+        super().__init__(folder)
+        modules = [MODULE.format(name=name, source=source) for name in names]
+        (folder / "Theirs").write_text(THEIRS + "".join(modules))
+
+    def options(self):
+        return ["--snakefile", "Theirs", "--cores", "2", "--rerun-incomplete"]
 
 
 def jobs(output):

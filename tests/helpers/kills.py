@@ -2,7 +2,7 @@
 
 By name, for any number of kills and any first seed:
 
-    python tests/helpers/kills.py --kills 60 --seed 0
+    python tests/helpers/kills.py --kills 60 --seed 0 [--module]
 """
 
 import argparse
@@ -18,7 +18,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import psutil
-from checkout import Checkout, processes_of
+from checkout import Checkout, Imported, processes_of
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 STAGES = ("start", "piece", "gather", "rates", "figures", "manifest")
@@ -92,7 +92,7 @@ def _role(words, parents):
     return "snakemake"
 
 
-def kill_once(folder, seed, undisturbed):
+def kill_once(folder, seed, undisturbed, make=Checkout):
     """Run a small sweep in a new checkout below a folder, and kill one of its processes.
 
     Parameters
@@ -101,6 +101,8 @@ def kill_once(folder, seed, undisturbed):
     seed : int
     undisturbed : dict
         Digests of the results of a run that was left in peace.
+    make : callable
+        Gives the checkout in a folder.
 
     Returns
     -------
@@ -108,7 +110,7 @@ def kill_once(folder, seed, undisturbed):
     """
     rng = random.Random(seed)
     stage, number = rng.choice(STAGES), rng.choice(SIGNALS)
-    checkout = Checkout(folder / "a checkout")
+    checkout = make(folder / "a checkout")
     checkout.edit("config/small.yaml", "seeds: 2", "seeds: 4")
     place = folder / "tmp"
     place.mkdir()
@@ -190,12 +192,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=60)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--module", action="store_true", help="in somebody else's workflow")
     asked = parser.parse_args()
     wrong = 0
     with tempfile.TemporaryDirectory() as folder:
         whole = undisturbed(Path(folder, "undisturbed"))
         for seed in range(asked.seed, asked.seed + asked.kills):
-            kill = kill_once(Path(folder, str(seed)), seed, whole)
+            make = Imported if asked.module else Checkout
+            kill = kill_once(Path(folder, str(seed)), seed, whole, make)
             what = f"{kill.signal} to {kill.role} at {kill.stage}"
             print(f"{seed}: {what}: exit code {kill.ended}: {kill.said}")
             for fault in kill.faults:

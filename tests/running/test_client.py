@@ -9,8 +9,15 @@ import time
 
 import psutil
 import pytest
+from checkout import SWEEP
+from project import SHELF
+from written_results import write_pieces
 
-from bqlib.running.client import logged
+from bqlib.running.client import Joined, join, logged
+from bqlib.running.door import open_door
+from bqlib.running.errors import RunEndedError
+from bqlib.running.paths import Paths, announce
+from bqlib.sweep.file import load
 
 
 def test_a_job_that_is_told_to_end_does_so_without_a_word(tmp_path, capsys):
@@ -33,10 +40,62 @@ def test_a_full_disk_is_told_in_one_line(capsys):
     assert capsys.readouterr().err == "[bqlib] OSError: [Errno 28] No space left on device\n"
 
 
+@pytest.fixture
+def paths(tmp_path, monkeypatch):
+    """Of a run that is announced to jobs of this process."""
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    (tmp_path / "sweep.yaml").write_text(SWEEP)
+    (tmp_path / "site.yaml").write_text("workers: 3")
+    return Paths(tmp_path / "sweep.yaml", SHELF, tmp_path / "site.yaml", tmp_path / "results")
+
+
+def test_a_job_asks_the_run_of_its_output_where_it_is_on_this_machine(paths, tmp_path, monkeypatch):
+    output = paths.results / "pieces" / "a.zarr.zip"
+    assert join(output) is None
+    open_door(tmp_path / "door", lambda: "/run/socket")
+    announce(paths, tmp_path / "door")
+    assert join(output) == Joined(paths, "/run/socket")
+    announce(paths, tmp_path / "closed")
+    with pytest.raises(RunEndedError):
+        join(output)
+    paths.site.write_text("system: job")
+    assert join(output) == Joined(paths, None)
+    monkeypatch.setattr("socket.gethostname", lambda: "node17")
+    paths.site.write_text("workers: 3")
+    announce(paths)
+    assert join(output) == Joined(paths, None)
+
+
+ELSEWHERE = """
+import sys
+from bqlib.running.client import Joined, fetch_piece
+from bqlib.running.paths import Paths
+from bqlib.sweep.file import load
+
+paths = Paths.from_json(sys.argv[1])
+experiment = load(paths.sweep, paths.shelf)
+cell = experiment.cells()[0]
+digest = experiment.spec(cell).digest
+fetch_piece(Joined(paths, None), vars(cell), 0, 0, digest, *sys.argv[2:], memory=2000)
+"""
+
+
+def test_a_job_on_another_machine_does_its_own_work_whatever_the_site(paths, tmp_path):
+    paths.results.mkdir()
+    made = tmp_path / "piece", tmp_path / "timing"
+    subprocess.run([sys.executable, "-c", ELSEWHERE, paths.as_json(), *made], check=True)
+    undisturbed = next(data for _, _, data in write_pieces(load(paths.sweep, SHELF), tmp_path))
+    assert made[0].read_bytes() == undisturbed
+
+
 JOB = """
 import subprocess, sys, time
 from pathlib import Path
-from bqlib.running.client import logged
+from bqlib.running.client import Joined, join, logged
+from bqlib.running.door import open_door
+from bqlib.running.errors import RunEndedError
+from bqlib.running.paths import Paths, announce
+from bqlib.sweep.file import load
 
 with logged(sys.argv[1]):
     child = subprocess.Popen(["sleep", "60"])

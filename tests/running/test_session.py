@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
+import threading
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,7 @@ from project import QUICK, SHELF
 from bqlib.results.layout import Layout
 from bqlib.running import client, errors, scratch, session
 from bqlib.running.journal import note_job
-from bqlib.running.paths import SOCKET, Paths
+from bqlib.running.paths import Paths
 
 
 def paths(folder):
@@ -95,7 +95,7 @@ def test_a_file_system_without_locks_is_told(tmp_path, monkeypatch):
 
 
 def test_the_socket_is_private(started):
-    place = Path(os.environ[SOCKET])
+    place = Path(started.socket)
     assert place.stat().st_mode & 0o777 == 0o600
     assert place.parent.stat().st_mode & 0o777 == 0o700
 
@@ -108,7 +108,7 @@ def test_the_folder_of_temporary_files_may_have_a_long_name(tmp_path, monkeypatc
     started = session.start(paths(tmp_path), scratch.make(long))
     try:
         with pytest.raises(errors.RunError, match="no study"):  # says the run's process
-            client.fetch_study("no study", "")
+            client.fetch_study(started, "no study", "")
     finally:
         session.stop(started)
 
@@ -123,26 +123,19 @@ def test_a_broken_configuration_of_dask_is_told(tmp_path, monkeypatch, make_scra
 
 
 def test_a_process_that_another_one_ends_is_told_as_one(started):
-    started.stopping.set()  # or this process gets a signal
     os.kill(started.process.pid, signal.SIGINT)
     assert started.process.wait(timeout=30) == 0
-    started.stopping.clear()
     assert session.stop(started) == "the run's process was told to end, by a signal from outside"
 
 
-def test_a_process_that_is_killed_tells_its_parent_and_waiting_jobs(started, monkeypatch):
-    heard = []
-    before = signal.signal(signal.SIGTERM, lambda number, frame: heard.append(number))
-    try:
-        os.kill(started.process.pid, signal.SIGKILL)
-        deadline = time.monotonic() + 20
-        while not heard and time.monotonic() < deadline:
-            time.sleep(0.05)
-    finally:
-        signal.signal(signal.SIGTERM, before)
-    assert heard == [signal.SIGTERM]
+def test_a_process_that_is_killed_tells_its_parent_and_waiting_jobs(tmp_path, make_scratch):
+    (tmp_path / "site.yaml").write_text("workers: 1")
+    heard = threading.Event()
+    started = session.start(paths(tmp_path), make_scratch(), on_end=heard.set)
+    os.kill(started.process.pid, signal.SIGKILL)
+    assert heard.wait(timeout=20)
     with pytest.raises(errors.RunEndedError):
-        client.fetch_piece({}, 0, 0, "", "piece", "timing")
+        client.fetch_piece(started, {}, 0, 0, "", "piece", "timing")
     assert session.stop(started) == "the run's process was killed (signal 9)"
 
 

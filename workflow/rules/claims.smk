@@ -25,4 +25,4 @@ rule claims:
             settings=EXPERIMENT.studies,
         ),
     script:
-        "../scripts/claims.py"
+        RUN.script("claims.py")

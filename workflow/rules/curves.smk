@@ -21,7 +21,7 @@ rule gather:
             settings=EXPERIMENT.canonical(),
         ),
     script:
-        "../scripts/gather.py"
+        RUN.script("gather.py")
 
 
 rule rates:
@@ -39,7 +39,7 @@ rule rates:
     params:
         made_by=made_by("rates.py", "bqlib.analysis.fits:fit_rates"),
     script:
-        "../scripts/rates.py"
+        RUN.script("rates.py")
 
 
 rule function_errors:
@@ -57,4 +57,4 @@ rule function_errors:
     params:
         made_by=made_by("function_errors.py", "bqlib.analysis.function_errors:function_errors"),
     script:
-        "../scripts/function_errors.py"
+        RUN.script("function_errors.py")

@@ -36,4 +36,4 @@ rule figures:
             settings={figure.name: list(figure.datasets) for figure in FIGURES},
         ),
     script:
-        "../scripts/figures.py"
+        RUN.script("figures.py")

@@ -21,4 +21,4 @@ rule piece:
         # Changes with the numbers and the code that this cell depends on, and reruns it then.
         digest=digest_of,
     script:
-        "../scripts/piece.py"
+        RUN.script("piece.py")

@@ -25,7 +25,7 @@ rule report:
             settings=[figure.name for figure in FIGURES],
         ),
     script:
-        "../scripts/report.py"
+        RUN.script("report.py")
 
 
 rule manifest:
@@ -47,4 +47,4 @@ rule manifest:
     params:
         made_by=made_by("manifest.py", "bqlib.results.integrity:write_manifest"),
     script:
-        "../scripts/manifest.py"
+        RUN.script("manifest.py")

@@ -15,4 +15,4 @@ rule study:
         digest=lambda wildcards: EXPERIMENT.study(wildcards.study).digest,
         about=lambda wildcards: EXPERIMENT.study(wildcards.study).about(),
     script:
-        "../scripts/study.py"
+        RUN.script("study.py")

@@ -13,7 +13,7 @@ if __name__ == "__main__":
     from bqlib.running.client import logged
 
     at = Layout(Path(snakemake.output[0]).parent)
-    with logged(snakemake.log[0]), threadpool_limits(1):
+    with logged(snakemake.log[0], snakemake.output[0]), threadpool_limits(1):
         curves, rates = open_dataset(at.curves), open_dataset(at.rates).compute()
         studies = {
             name: open_dataset(at.study(name)).compute() for name in snakemake.params.studies

@@ -19,7 +19,7 @@ if __name__ == "__main__":
         figure = functions[name](*(open_dataset(at.store(store)) for store in datasets[name]))
         save(figure, [at.figure(name, suffix) for suffix in ("svg", "png")])
 
-    with logged(snakemake.log[0]):
+    with logged(snakemake.log[0], snakemake.output[0]):
         # Loading the libraries takes longer than drawing: they are loaded once, before the fork.
         functions = {
             name: getattr(import_module(f"bqlib.figures.{name}"), name) for name in datasets

@@ -9,7 +9,7 @@ if __name__ == "__main__":
     from bqlib.results.store import open_dataset, write_dataset
     from bqlib.running.client import logged
 
-    with logged(snakemake.log[0]):
+    with logged(snakemake.log[0], snakemake.output[0]):
         curves = open_dataset(Path(snakemake.input[0]).parent)
         store = Path(snakemake.output[0]).parent
         write_dataset(function_errors(curves), store)

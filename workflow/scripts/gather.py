@@ -1,7 +1,6 @@
 """Gather the pieces of a sweep into its dataset."""
 
 if __name__ == "__main__":
-    import os
     from pathlib import Path
 
     from bqlib.results.blocks import remove_superseded
@@ -9,12 +8,10 @@ if __name__ == "__main__":
     from bqlib.results.records import write_record
     from bqlib.results.store import gather
     from bqlib.running.client import logged
-    from bqlib.running.paths import PATHS, Paths
     from bqlib.sweep.file import load
 
-    with logged(snakemake.log[0]):
-        paths = Paths.from_json(os.environ[PATHS])
-        experiment = load(paths.sweep, paths.shelf)
+    with logged(snakemake.log[0], snakemake.output[0]) as run:
+        experiment = load(run.paths.sweep, run.paths.shelf, run.paths.folder)
         results = results_of(Path(snakemake.output[0]).parent)
         gather(experiment, results)
         remove_superseded(experiment, results)

@@ -11,7 +11,7 @@ if __name__ == "__main__":
 
     results = Path(snakemake.output[0]).parent
     wanted = [Path(path).relative_to(results).as_posix() for path in snakemake.input]
-    with logged(snakemake.log[0]):
+    with logged(snakemake.log[0], snakemake.output[0]):
         # All pieces are there: no run has a use for their trials, and this may be killed hereafter.
         shutil.rmtree(Layout(results).kept, ignore_errors=True)
         write_manifest(results, wanted)

@@ -10,8 +10,9 @@ if __name__ == "__main__":
         "lengthscale": float(wildcards.lengthscale),
         "algorithm": wildcards.algorithm,
     }
-    with logged(snakemake.log[0]):
+    with logged(snakemake.log[0], snakemake.output[0]) as run:
         fetch_piece(
+            run,
             cell,
             int(wildcards.first),
             int(wildcards.last),

@@ -8,7 +8,7 @@ if __name__ == "__main__":
     from bqlib.running.client import logged
 
     results = Path(snakemake.output[0]).parent
-    with logged(snakemake.log[0]):
+    with logged(snakemake.log[0], snakemake.output[0]):
         write_report(results, snakemake.params.figures)
         made_by = snakemake.params.made_by
         write_record(results, snakemake.output.record, made_by, snakemake.input, snakemake.output)

@@ -8,8 +8,8 @@ if __name__ == "__main__":
     from bqlib.sweep import registry
 
     name = snakemake.wildcards.study
-    with logged(snakemake.log[0]):
+    with logged(snakemake.log[0], snakemake.output[0]) as run:
         own = {"threads": snakemake.threads, "memory": snakemake.resources.get("mem_mb")}
-        results = fetch_study(name, snakemake.params.digest, **own)
+        results = fetch_study(run, name, snakemake.params.digest, **own)
         dataset = registry.find("study", name).dataset(results, snakemake.params.about)
         write_dataset(dataset, Path(snakemake.output[0]).parent)
