@@ -12,6 +12,7 @@ from documented import documented_files
 from project import PROJECT
 
 import bqlib
+from bqlib.results.layout import Layout
 
 
 def test_another_workflow_runs_two_sweeps_with_its_own_rules_and_keys(tmp_path):
@@ -37,7 +38,7 @@ def test_another_workflow_runs_two_sweeps_with_its_own_rules_and_keys(tmp_path):
         curves = bqlib.open_results(tmp_path / "results" / name)
         assert (curves.status == 1).all() and curves.lengthscale.values == [lengthscale]
         assert f"results are in results/{name}; read" in ran.stdout
-        assert not (tmp_path / "results" / name / ".trials").exists()
+        assert not Layout(tmp_path / "results" / name).kept.exists()
     told = "results/narrow herding\nresults/wide herding\n"
     assert (tmp_path / "best.txt").read_text() == told
     assert not processes_of(package)
