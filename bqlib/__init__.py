@@ -81,8 +81,8 @@ def __getattr__(name: str):  # type: ignore[no-untyped-def]  # loading typing ta
             if str(error.name).startswith("bqlib"):
                 raise
             raise ModuleNotFoundError(
-                f"bqlib.{name} needs {error.name}, which is not installed: in a checkout of bqlib, "
-                'run python -m pip install ".[workflow]"',
+                f"bqlib.{name} needs {error.name}, which is not installed: "
+                "pip install 'bqlib[workflow]'",
                 name=error.name,
             ) from error
     if not name.startswith("_") and find_spec(f"bqlib.{name}"):

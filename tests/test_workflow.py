@@ -19,6 +19,7 @@ from written_results import write_pieces
 
 import bqlib
 from bqlib.results.integrity import check
+from bqlib.results.layout import Layout
 from bqlib.results.store import open_dataset
 from bqlib.sweep.file import load
 
@@ -201,11 +202,21 @@ def test_a_killed_run_leaves_nothing_behind_and_can_be_resumed(checkout, tmp_pat
     kept = {path: path.stat().st_mtime_ns for path in checkout.results.rglob("*.zip")}
     assert 3 <= len(kept) < 24
     assert checkout.run("--unlock").returncode == 0
+    trials = Layout(checkout.results).kept
+    trials.mkdir(mode=0o700, exist_ok=True)
+    (trials / "of another piece").touch()
+    names = [path.with_name(f"seeds-{k}-{k}.zarr.zip") for path in kept for k in range(12)]
+    missing = next(path for path in names if path not in kept)
+    part = checkout.run("--", str(missing.relative_to(checkout.folder)))
+    assert part.returncode == 0, part.output
+    assert jobs(part.output)["piece"] == 1 and (trials / "of another piece").exists(), part.output
+    assert "[bqlib] results are in results/small\n" in part.output
     resumed = checkout.run("--until", "piece")
+    assert not trials.exists()
     assert resumed.returncode == 0, resumed.output
     assert jobs(resumed.output)["piece"] <= 24 - len(kept) + 8  # those that ran when it was killed
     same = [path for path, time_ns in kept.items() if path.stat().st_mtime_ns == time_ns]
-    assert len(same) >= 24 - jobs(resumed.output)["piece"]
+    assert len(same) >= 23 - jobs(resumed.output)["piece"]
     checkout.set_faults({})
     undisturbed = write_pieces(load(checkout.sweep, SHELF), tmp_path / "undisturbed")
     assert checkout.pieces() == {name: sha256(data).hexdigest() for name, _, data in undisturbed}

@@ -4,14 +4,18 @@ from pathlib import Path
 
 from bqlib.cli.command import AS_JSON, Command, NoAnswerError, ProblemError, print_json
 from bqlib.results.text import aligned
+from bqlib.running.settings import default_sweep
 from bqlib.sweep import registry
 from bqlib.sweep.plugins import without_folder
 
 
 def targets(shelf, as_json):
     """Print the named targets, and the files among them that are not valid."""
-    from bqlib.sweep.targets import read_target  # 1.0 s
+    from bqlib.sweep.file import shelf_of  # 1.0 s
+    from bqlib.sweep.targets import read_target
 
+    if shelf is None:
+        shelf = shelf_of(default_sweep())
     files = sorted(Path(shelf).glob("*.json"))
     if not files:
         raise NoAnswerError(f"{shelf}: no targets are there; give their folder with --shelf")
@@ -67,8 +71,7 @@ COMMANDS = (
             (
                 "--shelf",
                 {
-                    "default": "config/targets",
-                    "help": "folder of named targets (default: config/targets)",
+                    "help": "folder of named targets (default: config/targets, or bqlib's)",
                 },
             ),
             AS_JSON,

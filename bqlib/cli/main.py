@@ -18,7 +18,6 @@ from bqlib.cli.command import (
     ProblemError,
     without,
 )
-from bqlib.running.settings import default_sweep
 
 COMMANDS = (
     *running.COMMANDS,
@@ -89,11 +88,13 @@ def _chosen(words):
     """What a command line chooses, by name; `others` are the words that it leaves for Snakemake."""
     if not any(words[:1] == [command.name] and command.passes_on for command in COMMANDS):
         return vars(parser().parse_args(words))
-    # The sweep is the first word, or it is not named: later words belong to Snakemake's options.
-    if not words[1:] or (words[1].startswith("-") and words[1] not in ("-h", "--help")):
-        words = [words[0], str(default_sweep()), *words[1:]]
-    chosen, others = parser().parse_known_args(words)
-    return vars(chosen) | {"others": others}
+    # The sweep comes before Snakemake's arguments, whose values are words like any other.
+    named = words[1:] and (not words[1].startswith("-") or words[1] in ("-h", "--help"))
+    found, others = parser().parse_known_args(words if named else [words[0], "", *words[1:]])
+    chosen = vars(found)
+    if not named:
+        chosen["sweep"] = others.pop(0) if others and running.is_yaml(others[0]) else None
+    return chosen | {"others": others}
 
 
 def _open_outputs():

@@ -2,15 +2,19 @@
 
 import importlib.util
 import os
+import shlex
 import shutil
 import sys
 from pathlib import Path
 
 from bqlib.cli.command import Command, NoAnswerError, ProblemError, loaded, without
 from bqlib.results.layout import RESULTS
+from bqlib.running.settings import default_sweep
 from bqlib.sweep import shipped
 
 NAMED = ("local", "cluster", "batch")
+# Without it, Python would take a file select.py of the working directory for a module of its own.
+SAFE = {"PYTHONSAFEPATH": "1"}
 
 
 def run(sweep, profile, others):
@@ -18,17 +22,23 @@ def run(sweep, profile, others):
     _require_snakemake()
     from bqlib.running import alive  # 20 ms
 
+    command = _snakemake(sweep, profile, others)
     there = list(alive.runs())
     if there:
         print(*there, sep="\n")
+        if "--unlock" in others:
+            raise NoAnswerError("a run is alive here and needs its lock: wait for it, or stop it")
         print("This run is alive here. If Snakemake finds the folder locked, wait for that one.")
-    elif alive.is_locked():
+    elif alive.is_locked() and "--unlock" not in others:
         raise NoAnswerError(
             "the last run here was killed: to continue it, give the same command with resume in "
             "place of run"
         )
+    sweep = sweep or default_sweep()
+    if sweep == shipped.DEFAULT_SWEEP:
+        print(f"No config/config.yaml is here, so this runs the sweep of bqlib: {sweep}")
     loaded(sweep, None)
-    _become(_snakemake(sweep, profile, others))
+    _become(command)
 
 
 def resume(sweep, profile, others):
@@ -38,16 +48,31 @@ def resume(sweep, profile, others):
 
     from bqlib.running import alive  # 20 ms
 
-    there = list(alive.runs())
+    command = _snakemake(sweep, profile, ["--rerun-incomplete", *others])
+    there = [*alive.runs(), *_of_others()]
     if there:
         print(*there, sep="\n")
         raise NoAnswerError(
             "a run is alive here, so there is none to resume: wait for it, or stop it first"
         )
-    unlocked = subprocess.run(_snakemake(sweep, profile, ["--unlock"]))
-    if unlocked.returncode:
+    unlock = _snakemake(sweep, profile, ["--unlock"])
+    if subprocess.run(unlock, env=os.environ | SAFE | _cache()).returncode:
         raise ProblemError("Snakemake could not unlock the folder, see above")
-    _become(_snakemake(sweep, profile, ["--rerun-incomplete", *others]))
+    _become(command)
+
+
+def _of_others():
+    """Messages on locked results here: the processes of other users do not tell their folders."""
+    from bqlib.results.layout import Layout
+    from bqlib.running.errors import RunError
+    from bqlib.running.session import lock  # 50 ms
+
+    for folder in RESULTS.glob("*"):
+        if Layout(folder).lock.exists():
+            try:
+                lock(folder).close()
+            except RunError as error:
+                yield str(error)
 
 
 def init(folder):
@@ -55,19 +80,40 @@ def init(folder):
     folder = Path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise NoAnswerError(f"{folder} is not an empty folder: give a new one")
+    existed = folder.is_dir()
     folder.mkdir(parents=True, exist_ok=True)
-    # A name with a dot would be left out of archives that packages are made from. One file goes
-    # first, as its error says in one line that a folder cannot be written.
-    shutil.copy(shipped.TEMPLATE / "gitignore", folder / ".gitignore")
-    shutil.copytree(
-        shipped.TEMPLATE, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("gitignore")
-    )
-    shutil.copytree(shipped.PROFILES, folder / "profiles")
-    for own in (shipped.TARGETS, shipped.SCHEMAS):
-        shutil.copytree(own, folder / "config" / own.name)
-    (folder / "cluster").symlink_to(Path("profiles", "cluster"))
-    go = f"cd {folder} && " if folder.resolve() != Path.cwd() else ""
+    try:
+        _copy(shipped.TEMPLATE, folder)
+        # With its dot, it would be left out of archives that packages are made from.
+        (folder / "gitignore").rename(folder / ".gitignore")
+        _copy(shipped.PROFILES, folder / "profiles")
+        for own in (shipped.TARGETS, shipped.SCHEMAS):
+            _copy(own, folder / "config" / own.name)
+        (folder / "cluster").symlink_to(Path("profiles", "cluster"))
+    except OSError:  # as where the disk is full: half a project could not be told from a whole one
+        for path in folder.iterdir():
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+        if not existed:
+            folder.rmdir()
+        raise
+    name = f"./{folder}" if str(folder).startswith("-") else str(folder)
+    go = f"cd {shlex.quote(name)} && " if folder.resolve() != Path.cwd() else ""
     print(f"{folder}: a project with a small sweep; to run it: {go}bqlib run")
+
+
+def _copy(source, folder):
+    """Copy the files below a folder, and not the modes that an installation gave them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in sorted(source.iterdir()):
+        if path.is_dir():
+            _copy(path, folder / path.name)
+        else:
+            shutil.copyfile(path, folder / path.name)
+
+
+def is_yaml(word):
+    """Whether a word of a command line names a YAML file."""
+    return word.endswith((".yaml", ".yml"))
 
 
 def _require_snakemake():
@@ -77,8 +123,13 @@ def _require_snakemake():
 
 def _snakemake(sweep, profile, others):
     """Snakemake's command for a sweep."""
-    if others[:1] and Path(others[0]).suffix in (".yaml", ".yml"):
-        raise NoAnswerError(f"two sweeps, {sweep} and {others[0]}: run them one after the other")
+    for word in others:
+        if word.startswith("--configfile"):
+            raise NoAnswerError(f"{word}: give the sweep in front, as in bqlib run mine.yaml")
+        if is_yaml(word) and Path(word).is_file():
+            if sweep:
+                raise NoAnswerError(f"two sweeps, {sweep} and {word}: run them one after the other")
+            raise NoAnswerError(f"the sweep {word} must come before the arguments of Snakemake")
     found = profile
     if profile in NAMED:
         own = Path("profiles", profile)
@@ -89,12 +140,13 @@ def _snakemake(sweep, profile, others):
             "path of a profile"
         )
     command = [sys.executable, "-m", "snakemake", "--snakefile", str(shipped.SNAKEFILE)]
-    return [*command, "--profile", found, "--configfile", str(sweep), *others]
+    # In this order, as Snakemake would take targets among the others for config files.
+    return [*command, "--configfile", str(sweep or default_sweep()), "--profile", found, *others]
 
 
 def _become(command):
     sys.stdout.flush()
-    os.environ |= _cache()
+    os.environ |= SAFE | _cache()
     os.execv(command[0], command)
 
 
@@ -132,7 +184,7 @@ COMMANDS = (
         about=(
             "Checks a sweep and runs it through Snakemake, on this machine or, with --profile "
             f"cluster, on a batch system. Results go to {RESULTS}/NAME in the working directory. "
-            "Further arguments are Snakemake's. The sweep comes first."
+            "Further arguments are Snakemake's, and come after the sweep."
         ),
         examples=(
             "bqlib run",

@@ -20,7 +20,7 @@ def iid(
     candidates: Pool | None = None,
     initial: ArrayLike | None = None,
 ) -> Design:
-    """Independent draws from the target, with equal weights: the baseline.
+    """Independent draws from the target: the baseline, where weights are equal.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ def sobol(
     candidates: Pool | None = None,
     initial: ArrayLike | None = None,
 ) -> Design:
-    """Scrambled Sobol points mapped to the target, with equal weights: quasi-Monte Carlo.
+    """Scrambled Sobol points mapped to the target: quasi-Monte Carlo, where weights are equal.
 
     A Gaussian uses the normal quantile of each coordinate and the Cholesky factor of the
     covariance. A mixture uses one more coordinate, which picks the component. A box scales the

@@ -308,7 +308,7 @@ class Run:
         succeed, fail = workflow._onsuccess, workflow._onerror
 
         def success(log):
-            self._tell(False, session.stop(running, complete=True))
+            self._tell(False, session.stop(running, self._has_all_pieces()))
             atexit.unregister(at_exit)
             succeed(log)
 
@@ -344,27 +344,34 @@ class Run:
         """Stop the run's process, and say in the last lines how it went and what to do next."""
         if error and _submits_jobs(self._workflow):
             _cancel_jobs(self._workflow)
-        reason = session.stop(self._session, complete=not error) if self._session else ""
+        complete = not error and self._has_all_pieces()
+        reason = session.stop(self._session, complete) if self._session else ""
         failed = self._tell(error, reason)
         if error or failed:
             raise SystemExit(self._code if error else SOME_FAILED)
 
+    def _pieces(self):
+        for cell in self.experiment.cells():
+            yield from (piece_name(cell, block) for block in self.experiment.blocks())
+
+    def _has_all_pieces(self):
+        """Whether no trial need be kept; a run may have been asked for a part of its sweep."""
+        at = Layout(self.paths.results)
+        return all(at.piece(name).exists() for name in self._pieces())
+
     def _tell(self, error, reason):
         """Say how the run went and what to do next; what is known of failed trials."""
         results, trials = self.paths.results, self.experiment.trial_count()
-        pieces = [
-            piece_name(cell, block)
-            for cell in self.experiment.cells()
-            for block in self.experiment.blocks()
-        ]
-        failed = failed_trials(results, pieces)
+        failed = failed_trials(results, list(self._pieces()))
         if error:
             why = "the workflow ended before it was complete" if self.is_module else ""
             say(f"stopped: {self._told or reason or why or why_jobs_fail(results)}")
             when = "to go on" if self._told else "once the cause is mended"
             say(f"finished pieces are kept in {results}: {when}, give the same command again")
         else:
-            say(f"results are in {results}; read {Layout(results).report.name} first")
+            report = Layout(results).report
+            hint = f"; read {report.name} first" if report.exists() else ""
+            say(f"results are in {results}{hint}")
         if failed:
             name, seed, why = failed[0]
             say(f"{len(failed)} of {trials} trials failed")

@@ -40,6 +40,7 @@ ENVIRONMENT = {
     "MKL_NUM_THREADS": 1,
     "MALLOC_MMAP_THRESHOLD_": 2**25,
     "MALLOC_TRIM_THRESHOLD_": 2**27,
+    "PYTHONSAFEPATH": 1,  # nothing is imported from the working directory
 }
 SCRATCH = "BQLIB_SCRATCH"  # variable of a job: its folder of temporary files
 COMMAND_SECONDS = 30  # for a command of the batch system

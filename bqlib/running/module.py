@@ -125,6 +125,8 @@ def stated_sweep(config, whole, files, given, read):
         If there is no sweep, if several config files or ``--config`` make it up together, or if a
         key is close to one of ours that is missing.
     """
+    if not isinstance(config, Mapping):
+        raise RunError(f"config of the module: must be a mapping, as in {OWN_MAPPING}")
     _refuse_near_keys(config)
     sweep = config.get(SWEEP, config)
     if isinstance(sweep, str | os.PathLike):

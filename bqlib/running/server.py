@@ -1,6 +1,6 @@
 """The run's own process: it owns the Dask cluster and turns requests for pieces into trials.
 
-:func:`bqlib.running.session.start` starts it as ``python -m bqlib.running.server``. It ends by
+:func:`bqlib.running.session.start` starts it as ``python -P -m bqlib.running.server``. It ends by
 itself when Snakemake is gone.
 """
 

@@ -105,7 +105,8 @@ def start(paths, scratch, on_end=None, name=""):
         raise RunError(f"{log} cannot be written: {error.strerror}") from None
     with errors:
         process = subprocess.Popen(
-            [sys.executable, "-m", "bqlib.running.server", json.dumps(task)],
+            # Nothing is imported from the working directory.
+            [sys.executable, "-P", "-m", "bqlib.running.server", json.dumps(task)],
             stdin=subprocess.DEVNULL,
             stdout=sys.stderr.fileno(),
             stderr=errors,

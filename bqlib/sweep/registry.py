@@ -115,7 +115,7 @@ POINTS = {
     "fp_greedy": "fP-greedy points: each has the largest residual times standard deviation.",
     "frank_wolfe": "Frank-Wolfe with line search: herding with the best step towards each point.",
     "herding": "Kernel herding: each point is the best next one for equal weights.",
-    "iid": "Independent draws from the target, with equal weights: the baseline.",
+    "iid": "Independent draws from the target: the baseline, where weights are equal.",
     "joint": "Joint optimisation: all points of SBQ moved at once; a set, in the order SBQ would "
     "pick it.",
     "omp": "Orthogonal matching pursuit: each point is where the kernel mean is interpolated "
@@ -125,7 +125,8 @@ POINTS = {
     "rpcholesky": "Randomly pivoted Cholesky: each point is drawn with probability proportional to "
     "its power.",
     "sbq": "Sequential Bayesian quadrature: each point lowers the posterior variance the most.",
-    "sobol": "Scrambled Sobol points mapped to the target, with equal weights: quasi-Monte Carlo.",
+    "sobol": "Scrambled Sobol points mapped to the target: quasi-Monte Carlo, where weights are "
+    "equal.",
 }
 
 

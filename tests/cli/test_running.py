@@ -1,8 +1,10 @@
 """Commands that run sweeps: what they refuse, what they hand to Snakemake, and what they write."""
 
 import os
+import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,8 @@ from checkout import SWEEP
 
 from bqlib.cli import running
 from bqlib.cli.main import main
+from bqlib.results.layout import Layout
+from bqlib.running.session import lock
 from bqlib.sweep import shipped
 
 
@@ -25,7 +29,7 @@ def become(monkeypatch, tmp_path):
     return commands
 
 
-PLAIN = [sys.executable, "-m", "snakemake", "--snakefile", str(shipped.SNAKEFILE), "--profile"]
+PLAIN = [sys.executable, "-m", "snakemake", "--snakefile", str(shipped.SNAKEFILE), "--configfile"]
 
 
 @pytest.mark.parametrize(
@@ -34,6 +38,7 @@ PLAIN = [sys.executable, "-m", "snakemake", "--snakefile", str(shipped.SNAKEFILE
         ([], "local", "config/config.yaml", []),
         (["mine.yaml", "-n"], "local", "mine.yaml", ["-n"]),
         (["-n", "--until", "rates"], "local", "config/config.yaml", ["-n", "--until", "rates"]),
+        (["--profile", "cluster", "mine.yaml", "-n"], "cluster", "mine.yaml", ["-n"]),
         (["mine.yaml", "--until", "gather", "--profile", "cluster", "-j", "4"], "cluster",
          "mine.yaml", ["--until", "gather", "-j", "4"]),
     ],
@@ -43,7 +48,7 @@ def test_what_is_not_ours_is_handed_to_snakemake_in_its_order(
 ):
     assert main(["run", *words]) == 0
     profile = str(shipped.PROFILES / profile)
-    assert become == [[*PLAIN, profile, "--configfile", sweep, *others]]
+    assert become == [[*PLAIN, sweep, "--profile", profile, *others]]
 
 
 def test_profiles_of_ones_own_come_first(become):
@@ -52,7 +57,7 @@ def test_profiles_of_ones_own_come_first(become):
     (own / "config.yaml").write_text("cores: 1\n")
     assert main(["run"]) == 0
     assert main(["run", "mine.yaml", "--profile", str(own.absolute())]) == 0
-    assert [command[6] for command in become] == ["profiles/local", str(own.absolute())]
+    assert [command[8] for command in become] == ["profiles/local", str(own.absolute())]
 
 
 @pytest.mark.parametrize(
@@ -62,6 +67,9 @@ def test_profiles_of_ones_own_come_first(become):
         (["run", "--profile", "nowhere"], 2, "--profile nowhere: no folder with a config.yaml"),
         (["run", "bad.yaml"], 1, "bad.yaml:1: title: must be a text"),
         (["run", "mine.yaml", "bad.yaml"], 2, "two sweeps, mine.yaml and bad.yaml: run them one"),
+        (["run", "mine.yaml", "-n", "bad.yaml"], 2, "two sweeps, mine.yaml and bad.yaml: run"),
+        (["run", "mine.yaml", "--configfile", "bad.yaml"], 2, "--configfile: give the sweep in"),
+        (["run", "-n", "mine.yaml"], 2, "the sweep mine.yaml must come before the arguments of Sn"),
         (["resume", "--profile", "nowhere"], 2, "--profile nowhere: no folder with a config.yaml"),
     ],
 )
@@ -82,10 +90,28 @@ def test_a_killed_run_is_to_be_resumed_and_no_living_one(become, capsys, monkeyp
     ) as run:
         assert main(["resume"]) == 2
         assert "a run is alive here" in capsys.readouterr().err
+        assert main(["run", "--unlock"]) == 2
+        assert "a run is alive here and needs its lock" in capsys.readouterr().err
         assert main(["run"]) == 0  # Snakemake says that the folder is locked
         assert f"process {run.pid}" in capsys.readouterr().out
         run.kill()
     assert len(become) == 1
+    assert main(["run", "--unlock"]) == 0
+
+
+def test_a_run_of_another_user_is_not_resumed_while_it_holds_its_results(become, capsys):
+    results = Layout("results/small").folder
+    results.mkdir(parents=True)
+    with lock(results):
+        assert main(["resume"]) == 2
+    assert "another run works on results/small" in capsys.readouterr().out
+    assert become == []
+
+
+def test_without_a_sweep_here_that_of_bqlib_is_run_and_named(become, capsys):
+    Path("config/config.yaml").unlink()
+    assert main(["run"]) == 0
+    assert f"runs the sweep of bqlib: {shipped.DEFAULT_SWEEP}" in capsys.readouterr().out
 
 
 def test_without_snakemake_it_is_said_what_to_install(become, capsys, monkeypatch):
@@ -124,8 +150,38 @@ def test_a_new_project_has_all_that_a_run_needs(tmp_path, monkeypatch, capsys):
     for file in ("config/config.yaml", "profiles/local/site.yaml"):
         first = Path("demo", file).read_text().splitlines()[0]
         assert Path("demo", file).parent.joinpath(first.partition("$schema=")[2]).is_file()
+    assert main(["init", "--", "-a project"]) == 0
+    assert capsys.readouterr().out.endswith("cd './-a project' && bqlib run\n")
     assert main(["init", "demo"]) == 2
     assert "demo is not an empty folder: give a new one" in capsys.readouterr().err
+
+
+def test_a_new_project_has_the_modes_of_its_user_and_not_of_an_installation(
+    tmp_path, monkeypatch, request
+):
+    template = tmp_path / "template"
+    shutil.copytree(shipped.TEMPLATE, template)
+    for path in (template, *template.rglob("*")):
+        path.chmod(0o555)
+    monkeypatch.setattr(shipped, "TEMPLATE", template)
+    request.addfinalizer(partial(os.umask, os.umask(0o077)))
+    assert main(["init", str(tmp_path / "demo")]) == 0
+    made = [path for path in (tmp_path / "demo").rglob("*") if not path.is_symlink()]
+    assert {path.stat().st_mode & 0o777 for path in made if path.is_dir()} == {0o700}
+    assert {path.stat().st_mode & 0o777 for path in made if path.is_file()} == {0o600}
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_project_that_cannot_be_written_as_a_whole_is_not_there(
+    tmp_path, monkeypatch, capsys, there
+):
+    monkeypatch.setattr(shipped, "SCHEMAS", tmp_path / "nowhere")
+    folder = tmp_path / "demo"
+    if there:
+        folder.mkdir()
+    assert main(["init", str(folder)]) == 2
+    assert "nowhere: No such file" in capsys.readouterr().err
+    assert not list(folder.iterdir()) if there else not folder.exists()
 
 
 def test_a_folder_that_cannot_be_written_is_one_line(tmp_path, monkeypatch, capsys):

@@ -141,6 +141,12 @@ def test_a_key_close_to_one_of_ours_that_is_missing_is_refused(folder, config, t
         assert str(caught.value).startswith(told)
 
 
+@pytest.mark.parametrize("config", ["small.yaml", ["small.yaml"], None, 3])
+def test_a_config_that_is_no_mapping_is_refused(folder, config):
+    with pytest.raises(RunError, match="config of the module: must be a mapping, as"):
+        stated(config, {})
+
+
 def test_moved_outputs_are_refused_by_name():
     refuse_moved_outputs([(None, None), (None, None)])
     with pytest.raises(RunError, match=r"module with prefix: it would move the outputs .* Leave"):

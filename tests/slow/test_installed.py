@@ -12,10 +12,12 @@ from pathlib import Path
 
 import numpy
 import pytest
-from checkout import Checkout, processes_of
+from checkout import Checkout, jobs, processes_of
 from project import PROJECT
 
 PACKAGES = Path(numpy.__file__).parent.parent
+MARK = "nothing"  # a path that does not exist
+PLAIN = ("python", "-P", "-m", "snakemake", "--profile", "profiles/local")
 CARRIED = ("Snakefile", "workflow", "config", "profiles")  # beside the package in a clone
 
 
@@ -103,7 +105,7 @@ def ran(installed, folder, *command):
     clean = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     path = os.pathsep.join([str(installed), os.environ["PATH"]])
     # By PYTHONPATH, processes_of finds what is left.
-    environment = clean | {"PATH": path, "PYTHONPATH": str(folder)}
+    environment = clean | {"PATH": path, "PYTHONPATH": str(folder / MARK)}
     found = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=240
     )
@@ -126,6 +128,8 @@ def project(installed, tmp_path_factory):
     folder = tmp_path_factory.mktemp("empty")
     made = ran(installed, folder, "bqlib", "init", "demo")
     assert made.returncode == 0, made.output
+    plain = ran(installed, folder / "demo", *PLAIN, "-n")
+    assert plain.returncode == 0 and jobs(plain.output)["piece"] == 16, plain.output
     run = ran(installed, folder / "demo", "bqlib", "run")
     assert run.returncode == 0, run.output
     assert "[bqlib] results are in results/first; read report.html first" in run.output
@@ -135,11 +139,11 @@ def project(installed, tmp_path_factory):
 def test_a_new_project_runs_from_the_wheel_alone(project):
     assert (project / "results/first/report.html").stat().st_size > 0
     assert (project / "results/first/figures/mmd.png").stat().st_size > 0
-    assert not processes_of(project)
+    assert not processes_of(project / MARK)
 
 
 def test_plain_snakemake_finds_nothing_to_do_in_it(installed, project):
-    again = ran(installed, project, "python", "-m", "snakemake", "--profile", "profiles/local")
+    again = ran(installed, project, *PLAIN)
     assert again.returncode == 0 and "Nothing to be done" in again.output
 
 
@@ -154,6 +158,9 @@ def test_the_clone_computes_the_same_bytes(project, tmp_path):
 def test_a_sweep_of_ones_own_needs_no_project(installed, project, tmp_path):
     text = (project / "config/config.yaml").read_text()
     (tmp_path / "mine.yaml").write_text(text.replace("seeds: 5", "seeds: 1"))
+    for name in ("snakemake", "bqlib", "select", "json"):  # no modules of ours or of Python
+        (tmp_path / f"{name}.py").write_text(f"open('ran', 'a').write('{name}')\n")
     run = ran(installed, tmp_path, "bqlib", "run", "mine.yaml", "--until", "gather")
     assert run.returncode == 0, run.output
+    assert not (tmp_path / "ran").exists()
     assert (tmp_path / "results/first/curves.zarr").is_dir()
