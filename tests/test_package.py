@@ -95,7 +95,7 @@ def test_a_name_whose_library_is_missing_says_which_and_how_to_install_it(monkey
     ]:
         monkeypatch.delitem(sys.modules, module)
     with pytest.raises(
-        ModuleNotFoundError, match=r'open_results needs xarray.*pip install "\.\[work'
+        ModuleNotFoundError, match=r"open_results needs xarray.*pip install 'bqlib\[work"
     ):
         bqlib.open_results  # noqa: B018
 

@@ -46,7 +46,10 @@ class Command:
     passes_on: bool = False
 
 
-SWEEP_FILE = ("sweep", {"help": "the sweep file (YAML)"})
+SWEEP_FILE = (
+    "sweep",
+    {"nargs": "?", "help": "the sweep file (default: config/config.yaml here, or that of bqlib)"},
+)
 SHELF = (
     "--shelf",
     {"help": "folder of named targets (default: targets/ beside the sweep file, or bqlib's)"},

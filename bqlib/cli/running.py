@@ -7,7 +7,14 @@ import shutil
 import sys
 from pathlib import Path
 
-from bqlib.cli.command import Command, NoAnswerError, ProblemError, loaded, without
+from bqlib.cli.command import (
+    SWEEP_FILE,
+    Command,
+    NoAnswerError,
+    ProblemError,
+    loaded,
+    without,
+)
 from bqlib.results.layout import RESULTS
 from bqlib.running.settings import default_sweep
 from bqlib.sweep import shipped
@@ -23,7 +30,7 @@ def run(sweep, profile, others):
     from bqlib.running import alive  # 20 ms
 
     command = _snakemake(sweep, profile, others)
-    there = list(alive.runs())
+    there = list(alive.runs()) or list(_of_others())
     if there:
         print(*there, sep="\n")
         if "--unlock" in others:
@@ -49,7 +56,7 @@ def resume(sweep, profile, others):
     from bqlib.running import alive  # 20 ms
 
     command = _snakemake(sweep, profile, ["--rerun-incomplete", *others])
-    there = [*alive.runs(), *_of_others()]
+    there = list(alive.runs()) or list(_of_others())
     if there:
         print(*there, sep="\n")
         raise NoAnswerError(
@@ -62,15 +69,15 @@ def resume(sweep, profile, others):
 
 
 def _of_others():
-    """Messages on locked results here: the processes of other users do not tell their folders."""
+    """Messages on results in use: the processes of other users do not tell their folders."""
     from bqlib.results.layout import Layout
     from bqlib.running.errors import RunError
-    from bqlib.running.session import lock  # 50 ms
+    from bqlib.running.session import LOCK_SECONDS, lock  # 50 ms
 
     for folder in RESULTS.glob("*"):
         if Layout(folder).lock.exists():
             try:
-                lock(folder).close()
+                lock(folder, LOCK_SECONDS).close()
             except RunError as error:
                 yield str(error)
 
@@ -126,6 +133,12 @@ def _snakemake(sweep, profile, others):
     for word in others:
         if word.startswith("--configfile"):
             raise NoAnswerError(f"{word}: give the sweep in front, as in bqlib run mine.yaml")
+        if word.partition("=")[0] in ("-s", "--snakefile"):
+            raise NoAnswerError(
+                f"{word}: this runs the workflow of bqlib; for others, snakemake {word}"
+            )
+        if word.partition("=")[0] in ("-d", "--directory"):
+            raise NoAnswerError(f"{word}: change to that folder, and give the command there")
         if is_yaml(word) and Path(word).is_file():
             if sweep:
                 raise NoAnswerError(f"two sweeps, {sweep} and {word}: run them one after the other")
@@ -139,9 +152,10 @@ def _snakemake(sweep, profile, others):
             f"--profile {profile}: no folder with a config.yaml; give {', '.join(NAMED)}, or the "
             "path of a profile"
         )
-    command = [sys.executable, "-m", "snakemake", "--snakefile", str(shipped.SNAKEFILE)]
-    # In this order, as Snakemake would take targets among the others for config files.
-    return [*command, "--configfile", str(sweep or default_sweep()), "--profile", found, *others]
+    command = [sys.executable, "-m", "snakemake"]
+    # The Snakefile is last, as the others may take targets among Snakemake's arguments for theirs.
+    found = ["--configfile", str(sweep or default_sweep()), "--profile", found]
+    return [*command, *found, "--snakefile", str(shipped.SNAKEFILE), *others]
 
 
 def _become(command):
@@ -163,10 +177,6 @@ def _cache():
     return {"XDG_CACHE_HOME": str(Path(".snakemake", "cache").absolute())}
 
 
-_SWEEP = (
-    "sweep",
-    {"nargs": "?", "help": "the sweep file (default: config/config.yaml here, or that of bqlib)"},
-)
 _PROFILE = (
     "--profile",
     {
@@ -191,7 +201,7 @@ COMMANDS = (
             "bqlib run mine.yaml --profile cluster",
             "bqlib run mine.yaml --dry-run",
         ),
-        arguments=(_SWEEP, _PROFILE),
+        arguments=(SWEEP_FILE, _PROFILE),
         passes_on=True,
     ),
     Command(
@@ -203,7 +213,7 @@ COMMANDS = (
             "while a run is alive here. Arguments are those of run."
         ),
         examples=("bqlib resume", "bqlib resume mine.yaml --profile cluster"),
-        arguments=(_SWEEP, _PROFILE),
+        arguments=(SWEEP_FILE, _PROFILE),
         passes_on=True,
     ),
     Command(

@@ -18,13 +18,16 @@ from bqlib.cli.command import (
 )
 from bqlib.results.layout import RESULTS
 from bqlib.running.errors import ClusterError
+from bqlib.running.settings import default_sweep
+from bqlib.sweep import shipped
 from bqlib.sweep.plugins import PluginError
 
-SITE = "profiles/cluster/site.yaml"
+SITE = Path("profiles", "cluster", "site.yaml")
 
 
 def validate(sweep, shelf, as_json):
     """Print what a sweep asks for, or its errors."""
+    sweep = sweep or default_sweep()
     try:
         experiment = loaded(sweep, shelf)
     except ProblemError as error:
@@ -47,7 +50,7 @@ def plan(sweep, shelf, workers, as_json):
     """Print how many trials are done, and what the missing ones cost."""
     from bqlib.running import cost  # 1.5 s
 
-    experiment = loaded(sweep, shelf)
+    experiment = loaded(sweep or default_sweep(), shelf)
     rows = cost.plan(experiment, RESULTS / experiment.name)
     if as_json:
         print_json([asdict(row) for row in rows])
@@ -63,6 +66,7 @@ def jobscript(site):
     from bqlib.running.jobs import job_script  # 0.1 s
     from bqlib.running.site import read_site  # 0.1 s
 
+    site = site or (SITE if SITE.is_file() else shipped.PROJECT / SITE)
     if not Path(site).is_file():
         raise NoAnswerError(f"{no_file(site, 'a site file')}; give a site file such as {SITE}")
     try:
@@ -161,7 +165,10 @@ COMMANDS = (
         ),
         examples=("bqlib jobscript", "bqlib jobscript my-site.yaml"),
         arguments=(
-            ("site", {"nargs": "?", "default": SITE, "help": f"the site file (default: {SITE})"}),
+            (
+                "site",
+                {"nargs": "?", "help": f"the site file (default: {SITE} here, or that of bqlib)"},
+            ),
         ),
     ),
     Command(

@@ -8,6 +8,7 @@ only one that starts the run's process, however many jobs ask at once.
 import json
 import socket
 import threading
+import time
 from contextlib import suppress
 
 from bqlib.running.errors import RunEndedError, RunError
@@ -35,7 +36,11 @@ def open_door(path, answer):
 
 def _answer_all(listening, answer):
     while True:
-        connection, _ = listening.accept()
+        try:
+            connection, _ = listening.accept()
+        except OSError:  # too many open files, for now
+            time.sleep(0.1)
+            continue
         with connection:
             try:
                 told = {"answer": answer()}

@@ -351,23 +351,22 @@ class Run:
             raise SystemExit(self._code if error else SOME_FAILED)
 
     def _pieces(self):
-        for cell in self.experiment.cells():
-            yield from (piece_name(cell, block) for block in self.experiment.blocks())
+        return [piece_name(c, b) for c in self.experiment.cells() for b in self.experiment.blocks()]
 
     def _has_all_pieces(self):
         """Whether no trial need be kept; a run may have been asked for a part of its sweep."""
-        at = Layout(self.paths.results)
-        return all(at.piece(name).exists() for name in self._pieces())
+        return all(Layout(self.paths.results).piece(name).exists() for name in self._pieces())
 
     def _tell(self, error, reason):
         """Say how the run went and what to do next; what is known of failed trials."""
         results, trials = self.paths.results, self.experiment.trial_count()
-        failed = failed_trials(results, list(self._pieces()))
+        failed = failed_trials(results, self._pieces())
         if error:
             why = "the workflow ended before it was complete" if self.is_module else ""
             say(f"stopped: {self._told or reason or why or why_jobs_fail(results)}")
-            when = "to go on" if self._told else "once the cause is mended"
-            say(f"finished pieces are kept in {results}: {when}, give the same command again")
+            when = "to go on" if self._told or self.is_module else "once the cause is mended"
+            how = " with --rerun-incomplete" if self.is_module else ""
+            say(f"finished pieces are kept in {results}: {when}, give the same command again{how}")
         else:
             report = Layout(results).report
             hint = f"; read {report.name} first" if report.exists() else ""

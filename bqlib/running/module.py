@@ -10,11 +10,12 @@ import json
 import os
 import shlex
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from bqlib.results.files import write_atomically
+from bqlib.results.files import open_itself, write_atomically
 from bqlib.running.errors import RunError
 from bqlib.running.settings import SITE
 from bqlib.sweep import yamlfile
@@ -72,9 +73,21 @@ class Stated:
             raise RunError(f"{self.source}: is too long: put large data into a .json file")
         name = hashlib.sha256(data).hexdigest()[:16]
         path = Path.cwd() / FOLDER / f"{name}.yaml"
-        if not path.exists():
-            write_atomically(path, data)
+        try:
+            if not _holds(path, data):
+                write_atomically(path, data)
+        except OSError as error:
+            raise RunError(
+                f"{path} cannot be written ({error.strerror}): if it is there, remove it"
+            ) from None
         return path
+
+
+def _holds(path, data):
+    """Whether a file has these bytes, whoever wrote it."""
+    with suppress(OSError), open(path, "rb", opener=open_itself) as file:
+        return file.read(len(data) + 1) == data
+    return False
 
 
 def refuse_moved_outputs(modifiers):

@@ -84,7 +84,7 @@ def test_version_and_wrong_use(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["--version"])
     assert ended.value.code == 0 and re.fullmatch(r"bqlib \d+\.\d+.*\n", capsys.readouterr().out)
-    for wrong in ([], ["valdate"], ["validate"], ["plan", "--worker", "x", QUICK]):
+    for wrong in ([], ["valdate"], ["show"], ["plan", "--worker", "x", QUICK]):
         with pytest.raises(SystemExit) as ended:
             main(wrong)
         assert ended.value.code == 2

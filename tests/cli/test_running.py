@@ -29,7 +29,8 @@ def become(monkeypatch, tmp_path):
     return commands
 
 
-PLAIN = [sys.executable, "-m", "snakemake", "--snakefile", str(shipped.SNAKEFILE), "--configfile"]
+PLAIN = [sys.executable, "-m", "snakemake", "--configfile"]
+SNAKEFILE = ["--snakefile", str(shipped.SNAKEFILE)]
 
 
 @pytest.mark.parametrize(
@@ -48,7 +49,7 @@ def test_what_is_not_ours_is_handed_to_snakemake_in_its_order(
 ):
     assert main(["run", *words]) == 0
     profile = str(shipped.PROFILES / profile)
-    assert become == [[*PLAIN, sweep, "--profile", profile, *others]]
+    assert become == [[*PLAIN, sweep, "--profile", profile, *SNAKEFILE, *others]]
 
 
 def test_profiles_of_ones_own_come_first(become):
@@ -57,7 +58,7 @@ def test_profiles_of_ones_own_come_first(become):
     (own / "config.yaml").write_text("cores: 1\n")
     assert main(["run"]) == 0
     assert main(["run", "mine.yaml", "--profile", str(own.absolute())]) == 0
-    assert [command[8] for command in become] == ["profiles/local", str(own.absolute())]
+    assert [command[6] for command in become] == ["profiles/local", str(own.absolute())]
 
 
 @pytest.mark.parametrize(
@@ -69,6 +70,12 @@ def test_profiles_of_ones_own_come_first(become):
         (["run", "mine.yaml", "bad.yaml"], 2, "two sweeps, mine.yaml and bad.yaml: run them one"),
         (["run", "mine.yaml", "-n", "bad.yaml"], 2, "two sweeps, mine.yaml and bad.yaml: run"),
         (["run", "mine.yaml", "--configfile", "bad.yaml"], 2, "--configfile: give the sweep in"),
+        (
+            ["run", "--directory", "x"],
+            2,
+            "--directory: change to that folder, and give the command",
+        ),
+        (["run", "-s", "x"], 2, "-s: this runs the workflow of bqlib; for others, snakemake -s"),
         (["run", "-n", "mine.yaml"], 2, "the sweep mine.yaml must come before the arguments of Sn"),
         (["resume", "--profile", "nowhere"], 2, "--profile nowhere: no folder with a config.yaml"),
     ],
@@ -102,9 +109,12 @@ def test_a_killed_run_is_to_be_resumed_and_no_living_one(become, capsys, monkeyp
 def test_a_run_of_another_user_is_not_resumed_while_it_holds_its_results(become, capsys):
     results = Layout("results/small").folder
     results.mkdir(parents=True)
+    Path(".snakemake/locks").mkdir(parents=True)
+    Path(".snakemake/locks/0.output.lock").touch()
     with lock(results):
-        assert main(["resume"]) == 2
-    assert "another run works on results/small" in capsys.readouterr().out
+        for words in (["resume"], ["run", "--unlock"]):
+            assert main(words) == 2
+            assert "another run works on results/small" in capsys.readouterr().out
     assert become == []
 
 

@@ -37,6 +37,7 @@ def test_a_run_counts_while_it_lives_and_in_its_own_folder(pretender, tmp_path, 
     [
         (["/venv/bin/python", "-m", "snakemake", "--profile", "cluster"], True),
         (["/venv/bin/python", "/venv/bin/snakemake", "-n"], True),
+        (["python", "-X", "dev", "-W", "ignore", "-m", "snakemake", "-n"], True),
         (["make", "resume", "CONFIG=config/quick.yaml"], True),
         (["/venv/bin/python", "/venv/bin/bqlib", "resume"], True),
         (["make", "run"], False),

@@ -141,6 +141,21 @@ def test_a_key_close_to_one_of_ours_that_is_missing_is_refused(folder, config, t
         assert str(caught.value).startswith(told)
 
 
+def test_a_file_of_another_sweep_is_written_anew(folder):
+    written = stated({"sweep": dict(KEYS)}).written()
+    right = written.read_bytes()
+    written.write_bytes(right.replace(b"small", b"other"))
+    assert stated({"sweep": dict(KEYS)}).written().read_bytes() == right
+    written.unlink()
+    written.symlink_to("config/small.yaml")
+    assert stated({"sweep": dict(KEYS)}).written().read_bytes() == right
+    assert not written.is_symlink()
+    written.unlink()
+    written.mkdir()
+    with pytest.raises(RunError, match=r"cannot be written .*remove it"):
+        stated({"sweep": dict(KEYS)}).written()
+
+
 @pytest.mark.parametrize("config", ["small.yaml", ["small.yaml"], None, 3])
 def test_a_config_that_is_no_mapping_is_refused(folder, config):
     with pytest.raises(RunError, match="config of the module: must be a mapping, as"):
