@@ -37,7 +37,7 @@ def test_another_workflow_runs_two_sweeps_with_its_own_rules_and_keys(tmp_path):
     for name, lengthscale in lengthscales.items():
         curves = bqlib.open_results(tmp_path / "results" / name)
         assert (curves.status == 1).all() and curves.lengthscale.values == [lengthscale]
-        assert f"results are in results/{name}; read" in ran.stdout
+        assert f"results are in results/{name}\n" in ran.stdout
         assert not Layout(tmp_path / "results" / name).kept.exists()
     told = "results/narrow herding\nresults/wide herding\n"
     assert (tmp_path / "best.txt").read_text() == told
