@@ -35,7 +35,8 @@ exit codes:
        failed or missing trials, a failed check
   2    the command could not answer: a wrong command line, or a file that does
        not exist or cannot be read or written
-  130  interrupted by Ctrl-C
+  3    a run is complete, but some trials failed
+  130  interrupted by Ctrl-C; a run that a signal ends: 128 and its number
   141  the program that reads the output closed the pipe"""
 
 

@@ -1,5 +1,6 @@
 """Commands that run a sweep through Snakemake, and make a project to run it in."""
 
+import getpass
 import importlib.util
 import os
 import shlex
@@ -63,7 +64,7 @@ def resume(sweep, profile, others):
             "a run is alive here, so there is none to resume: wait for it, or stop it first"
         )
     unlock = _snakemake(sweep, profile, ["--unlock"])
-    if subprocess.run(unlock, env=os.environ | SAFE | _cache()).returncode:
+    if subprocess.run(unlock, env=os.environ | _environment()).returncode:
         raise ProblemError("Snakemake could not unlock the folder, see above")
     _become(command)
 
@@ -160,8 +161,18 @@ def _snakemake(sweep, profile, others):
 
 def _become(command):
     sys.stdout.flush()
-    os.environ |= SAFE | _cache()
+    os.environ |= _environment()
     os.execv(command[0], command)
+
+
+def _environment():
+    """What Snakemake needs; a user of a container may have no name, and no home."""
+    try:
+        getpass.getuser()
+        name = {}
+    except (KeyError, OSError):
+        name = {"LOGNAME": str(os.getuid())}
+    return SAFE | name | _cache()
 
 
 def _cache():

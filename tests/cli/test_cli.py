@@ -22,6 +22,7 @@ from bqlib.cli.main import COMMANDS, EXIT_CODES, main, parser
 from bqlib.results import pieces, store
 from bqlib.results.integrity import write_manifest
 from bqlib.results.layout import MANIFEST, PROVENANCE, piece_name
+from bqlib.running.hooks import SOME_FAILED
 from bqlib.sweep import registry
 from bqlib.sweep.file import load
 
@@ -59,7 +60,8 @@ def test_the_page_has_the_exit_codes_of_the_help():
     on_page = re.findall(r"^\| (\d+) \| (.*) \|$", PAGE, re.MULTILINE)
     in_help = re.findall(r"^  (\d+) +(.*(?:\n {7}.*)*)", EXIT_CODES, re.MULTILINE)
     assert on_page == [(code, " ".join(meaning.split())) for code, meaning in in_help]
-    assert [int(code) for code, _ in in_help] == [0, PROBLEM, NO_ANSWER, INTERRUPTED, CLOSED_PIPE]
+    codes = [0, PROBLEM, NO_ANSWER, SOME_FAILED, INTERRUPTED, CLOSED_PIPE]
+    assert [int(code) for code, _ in in_help] == codes
 
 
 @pytest.mark.parametrize("words", [[], *([name] for name in NAMES)])

@@ -1,6 +1,7 @@
 """Commands that run sweeps: what they refuse, what they hand to Snakemake, and what they write."""
 
 import os
+import pwd
 import shutil
 import subprocess
 import sys
@@ -22,6 +23,7 @@ def become(monkeypatch, tmp_path):
     """The commands that would replace this process, from a working directory with a sweep."""
     commands = []
     monkeypatch.setattr(os, "execv", lambda program, command: commands.append(command))
+    monkeypatch.setattr(os, "environ", os.environ.copy())  # which is changed for the command
     monkeypatch.chdir(tmp_path)
     Path("config").mkdir()
     Path("config/config.yaml").write_text(SWEEP)
@@ -139,6 +141,14 @@ def test_where_there_is_no_cache_snakemake_gets_one_here(
     monkeypatch.setenv(name, value)
     assert main(["run"]) == 0
     assert os.environ["XDG_CACHE_HOME"] == str(tmp_path / ".snakemake" / "cache")
+
+
+def test_a_user_without_a_name_gets_one(become, monkeypatch):
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", {}.__getitem__)
+    assert main(["run"]) == 0
+    assert os.environ["LOGNAME"] == str(os.getuid())
 
 
 def test_a_cache_that_can_be_written_is_used(become, monkeypatch, tmp_path):
