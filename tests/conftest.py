@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 
 import pytest
 
@@ -11,6 +12,8 @@ os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
 from hypothesis import settings  # after BLAS was told
 from written_sweep import NORMAL
 
+# As at a terminal: what a shell runs in the background ignores it, and so would all that tests run.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 # The same examples on every run, and no limit on the time of one: other programs may run beside.
 settings.register_profile("bqlib", deadline=None, derandomize=True, max_examples=50)
 # Many, and new ones on every run: --hypothesis-profile=fuzz

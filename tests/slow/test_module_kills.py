@@ -52,9 +52,11 @@ def test_a_module_from_git_gives_what_a_run_by_itself_gives(tmp_path, whole):
     assert again.returncode == 0 and "Nothing to be done" in again.output, again.output
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-@pytest.mark.parametrize("whom", ["Snakemake", "all"])
-def test_two_sweeps_that_are_ended_leave_nothing_and_can_be_resumed(tmp_path, number, whom):
+@pytest.mark.parametrize(
+    ("whom", "number"),
+    [("all", signal.SIGINT), ("Snakemake", signal.SIGTERM), ("Snakemake", signal.SIGKILL)],
+)
+def test_two_sweeps_that_are_ended_leave_nothing_and_can_be_resumed(tmp_path, whom, number):
     theirs = Imported(tmp_path / "theirs", names=("small", "other"))
     theirs.edit("config/small.yaml", "seeds: 2", "seeds: 12")
     theirs.set_faults({"*": ["sleep", 0.3]})
@@ -85,8 +87,7 @@ def test_two_sweeps_that_are_ended_leave_nothing_and_can_be_resumed(tmp_path, nu
     assert len(small) == 24 and small == others  # of the same cells
 
 
-# As those of a run by itself, and some among its pieces.
-@pytest.mark.parametrize("seed", [2, 3, 6, 18, 24])
+@pytest.mark.parametrize("seed", [3, 18])
 def test_a_killed_module_ends_and_the_next_run_completes_it(tmp_path, seed, whole):
     kill = kill_once(tmp_path, seed, whole, Imported)
     assert not kill.faults, kill
@@ -121,7 +122,7 @@ def test_two_sweeps_of_one_name_are_refused(tmp_path):
 
 def test_a_run_that_another_one_works_on_is_told(tmp_path):
     theirs = Imported(tmp_path / "theirs")
-    theirs.set_faults({"*": ["sleep", 1]})
+    theirs.set_faults({"*": ["sleep", 6]})  # the other one has its jobs fail meanwhile
     first = theirs.start()
     while not theirs.pieces():
         assert first.poll() is None, first.communicate()[0]
