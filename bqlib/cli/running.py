@@ -72,11 +72,14 @@ def resume(sweep, profile, others):
 def _of_others():
     """Messages on results in use: the processes of other users do not tell their folders."""
     from bqlib.results.layout import Layout
+    from bqlib.running import alive
     from bqlib.running.errors import RunError
     from bqlib.running.session import LOCK_SECONDS, lock  # 50 ms
 
+    if not alive.is_locked():
+        return
     for folder in RESULTS.glob("*"):
-        if Layout(folder).lock.exists():
+        if os.access(Layout(folder).lock, os.W_OK):
             try:
                 lock(folder, LOCK_SECONDS).close()
             except RunError as error:
@@ -155,8 +158,8 @@ def _snakemake(sweep, profile, others):
         )
     command = [sys.executable, "-m", "snakemake"]
     # The Snakefile is last, as the others may take targets among Snakemake's arguments for theirs.
-    found = ["--configfile", str(sweep or default_sweep()), "--profile", found]
-    return [*command, *found, "--snakefile", str(shipped.SNAKEFILE), *others]
+    command += ["--configfile", str(sweep or default_sweep()), "--profile", found]
+    return [*command, "--snakefile", str(shipped.SNAKEFILE), *others]
 
 
 def _become(command):
