@@ -44,6 +44,7 @@ _PUBLIC = {
     "sobol": "bqlib.designs.sobol",
 }
 _OF_RESULTS = {  # need more than numpy and scipy
+    "curves": "bqlib.access.curves",
     "export": "bqlib.results.exports",
     "open_results": "bqlib.access.opening",
 }

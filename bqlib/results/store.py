@@ -26,7 +26,6 @@ from bqlib.results.layout import (
 )
 from bqlib.results.pieces import read_piece
 from bqlib.schema import SCHEMA_VERSION, SWEEP_DIMS, SchemaError, check_schema, tables
-from bqlib.sweep.build import build_target
 
 CHUNK_BYTES = 8 * 2**20
 
@@ -51,17 +50,7 @@ def gather(experiment, results):
     -----
     Holds one chunk of each variable at a time, whatever the size of the sweep.
     """
-    dims = [build_target(content).dim for content in experiment.targets.values()]
-    labels = {
-        "target": list(experiment.targets),
-        "kernel": list(experiment.kernels),
-        "lengthscale": list(experiment.lengthscales),
-        "algorithm": [algorithm.name for algorithm in experiment.algorithms],
-        "seed": range(experiment.seeds),
-        "n": range(1, experiment.n + 1),
-        "dim": range(max(dims)),
-        **integrand_labels(experiment.integrands),
-    }
+    labels = labels_of(experiment)
     sizes = {name: len(values) for name, values in labels.items()}
     grid = [sizes[name] for name in SWEEP_DIMS]
     cells = np.empty(len(experiment.cells()), dtype=object)
@@ -73,7 +62,7 @@ def gather(experiment, results):
     whole = zarr.config.set({"array.write_empty_chunks": True})
     at = Layout(results)
     with replacing(at.curves) as temporary, whole:
-        root = create(temporary, labels, _provenance(experiment), chunks)
+        root = create(temporary, labels, provenance(experiment), chunks)
         starts = [range(0, sizes[name], chunks[name]) for name in SWEEP_DIMS]
         for corner in itertools.product(*starts):
             block = tuple(
@@ -101,6 +90,20 @@ def gather(experiment, results):
                 "sweep again; to recompute pieces of another sweep or code: bqlib retry --sweep "
                 f"FILE {at.folder}"
             )
+
+
+def labels_of(experiment):
+    """Dimension to its labels, of the dataset of curves of a sweep."""
+    return {
+        "target": list(experiment.targets),
+        "kernel": list(experiment.kernels),
+        "lengthscale": list(experiment.lengthscales),
+        "algorithm": [algorithm.name for algorithm in experiment.algorithms],
+        "seed": range(experiment.seeds),
+        "n": range(1, experiment.n + 1),
+        "dim": range(max(target.dim for target in experiment.build_targets().values())),
+        **integrand_labels(experiment.integrands),
+    }
 
 
 def write_dataset(dataset, path):
@@ -226,7 +229,7 @@ def _sweep_chunks(sizes):
     return {name: chunks[name] for name in SWEEP_DIMS}
 
 
-def _provenance(experiment):
+def provenance(experiment):
     """Attributes of the curves: the sweep, and the versions of what gathers them."""
     config = json.dumps(experiment.canonical(), sort_keys=True, allow_nan=False)
     blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]

@@ -12,6 +12,21 @@ def one_line(text):
     return " ".join(text.split()).encode(errors="backslashreplace").decode()
 
 
+def failure_of(error):
+    """The reason of a trial that failed by an error, in one line.
+
+    Examples
+    --------
+    >>> failure_of(ValueError("n is 0"))
+    'ValueError: n is 0'
+    """
+    try:
+        said = str(error)
+    except Exception as another:  # of a text that somebody's class makes
+        said = f"its text cannot be had ({type(another).__name__})"
+    return one_line(f"{type(error).__name__}: {said}")
+
+
 def aligned(rows, numbers=()):
     """Rows as columns, separated by two blanks, below a line of headings.
 

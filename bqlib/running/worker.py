@@ -8,7 +8,7 @@ from importlib.metadata import version
 
 from distributed import get_worker
 
-from bqlib.results.text import one_line
+from bqlib.results.text import failure_of
 from bqlib.running.errors import OtherCodeError, TrialError
 from bqlib.sweep.plugins import PluginError
 
@@ -48,20 +48,12 @@ def attempt(spec, seed, expected):
         except (SystemExit, KeyboardInterrupt, GeneratorExit) as error:
             # Dask would close the worker for good, and tell nobody why.
             text = f"its code raised {error!r}, which ends programs"
-            failure = TrialError(_why(RuntimeError(text)))
+            failure = TrialError(failure_of(RuntimeError(text)))
         except BaseException as error:
             # An error of a plug-in's own class may not pickle, and its text may not be UTF-8. One
             # that is no Exception, such as asyncio's for a cancelled task, would never be told of.
-            failure = TrialError(_why(error)).with_traceback(error.__traceback__)
+            failure = TrialError(failure_of(error)).with_traceback(error.__traceback__)
     raise failure  # here, as inside it would carry the error along, as its context
-
-
-def _why(error):
-    try:
-        said = str(error)
-    except Exception as another:  # of a text that somebody's class makes
-        said = f"its text cannot be had ({type(another).__name__})"
-    return one_line(f"{type(error).__name__}: {said}")
 
 
 def refuse_other_versions(theirs, ours, worker):

@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import product
 
 from bqlib.candidates import Candidates
-from bqlib.sweep import registry
+from bqlib.sweep import plugins, registry
 from bqlib.sweep.build import build_target
 from bqlib.sweep.spec import Cell, Spec, StudySpec, digest_of_target
 
@@ -80,6 +80,21 @@ class Experiment:
         """What a worker needs for `cell`, one of :meth:`cells`."""
         return self._specs[cell]
 
+    def unsigned_spec(self, cell):
+        """The same for this process alone: without what tells its science and code from others'."""
+        (algorithm,) = (a for a in self.algorithms if a.name == cell.algorithm)
+        return Spec(
+            cell=cell,
+            target=self.targets[cell.target],
+            target_digest="",
+            kernel=self.kernels[cell.kernel],
+            algorithm=algorithm,
+            candidates=self.candidates,
+            n=self.n,
+            integrands=self.integrands,
+            fingerprint="",
+        )
+
     def study(self, name):
         """What a worker needs for a study, one of `studies`."""
         (target, content), (kernel, parameters) = (
@@ -100,26 +115,19 @@ class Experiment:
         return replace(spec, fingerprint=spec.code_here())
 
     def canonical(self):
-        """The whole sweep in the form of strict JSON; equal sweeps give equal dicts."""
-        return json.loads(json.dumps(asdict(self), allow_nan=False))
+        """The whole sweep in the form of strict JSON; equal sweeps give equal dicts.
+
+        Classes and functions in it, which a sweep file cannot have, are named.
+        """
+        text = json.dumps(asdict(self), allow_nan=False, default=plugins.without_folder)
+        return json.loads(text)
 
     @cached_property
     def _specs(self):
-        algorithms = {algorithm.name: algorithm for algorithm in self.algorithms}
         # A target may be a large data set, so it is digested once and not for each cell.
         digests = {label: digest_of_target(target) for label, target in self.targets.items()}
         specs = {}
         for cell in self.cells():
-            spec = Spec(
-                cell=cell,
-                target=self.targets[cell.target],
-                target_digest=digests[cell.target],
-                kernel=self.kernels[cell.kernel],
-                algorithm=algorithms[cell.algorithm],
-                candidates=self.candidates,
-                n=self.n,
-                integrands=self.integrands,
-                fingerprint="",
-            )
+            spec = replace(self.unsigned_spec(cell), target_digest=digests[cell.target])
             specs[cell] = replace(spec, fingerprint=spec.code_here())
         return specs

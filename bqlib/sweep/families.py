@@ -150,7 +150,8 @@ def field_types(parameters):
 
 def storable(values, given):
     """Values for a file: all that are `given`, and the defaults that JSON can hold."""
-    wrong = [name for name in given if name in values and not _is_plain(values[name])]
+    own = given - {"family"}  # which may be a class or a function
+    wrong = [name for name in own if name in values and not _is_plain(values[name])]
     if wrong:
         fail(*[((name,), "must contain only finite numbers") for name in wrong])
     return {name: value for name, value in values.items() if name in given or _is_plain(value)}
@@ -186,8 +187,13 @@ def resolved(kind, name, folder):
 
 
 def family_of(kind, content, folder):
-    """The class or function that ``family`` names, and the content with that name resolved."""
+    """The class or function that ``family`` names or is, and the content with its place."""
     name = content.get("family")
+    if callable(name):
+        problem = plugins.KINDS[kind].positional and plugins.misfit(kind, name)
+        if problem:
+            fail((("family",), f"{plugins.without_folder(name)} {problem}"))
+        return name, content
     if not isinstance(name, str):
         problem = f"must be a text, not {shown(name)}." if "family" in content else "missing."
         fail((("family",), f"{problem} Allowed: {', '.join(registry.PLACES[kind])}"))
@@ -240,7 +246,7 @@ class _KernelKeys(Keys):
         ("lengthscale", "covariance"),
         'set length-scales with the key "lengthscales"; each of them multiplies a "shape" here',
     )
-    family: str
+    family: Any
 
 
 @cache
@@ -288,7 +294,8 @@ def checked_kernel(content, info: ValidationInfo):
                 with np.errstate(over="raise", invalid="raise", divide="raise"):
                     kernel = build_kernel(parameters, lengthscale, target)
                     prior_variance = embeddings.embed(kernel, target).prior_variance
-                _require_followed(embeddings.find(type(kernel), type(target)), kernel, target)
+                if not callable(content["family"]):
+                    _require_followed(embeddings.find(type(kernel), type(target)), kernel, target)
             except (ArithmeticError, np.linalg.LinAlgError):
                 prior_variance = math.nan
             except Exception as error:
@@ -322,7 +329,7 @@ def _require_followed(embedding, kernel, target):
 def function_keys(kind, function):
     """Pydantic's model of ``family`` and the parameters of a function."""
     fields = field_types(plugins.parameters(kind, function))
-    return create_model("Function", __base__=Keys, family=(str, ...), **fields)
+    return create_model("Function", __base__=Keys, family=(Any, ...), **fields)
 
 
 def rule(kind):
@@ -330,7 +337,7 @@ def rule(kind):
 
     def read(value, info: ValidationInfo):
         folder = info.context.folder
-        if isinstance(value, str):
+        if isinstance(value, str) or callable(value):
             value = {"family": value}
             try:
                 function, content = family_of(kind, value, folder)

@@ -124,11 +124,15 @@ def absolute(place, folder):
 def without_folder(place):
     """The same place without the folder of its file, so that moving a project changes no result.
 
+    Of a class or function itself, the place where it is defined.
+
     Examples
     --------
     >>> without_folder("/sweeps/first/mine.py:Banana"), without_folder("sbq")
     ('mine.py:Banana', 'sbq')
     """
+    if callable(place):
+        return f"{place.__module__}:{place.__qualname__}"
     where, colon, name = place.rpartition(":")
     return os.path.basename(where) + colon + name if where.endswith(".py") else place
 
@@ -174,7 +178,7 @@ def load(kind, place):
         here = [key for key, found in vars(module).items() if _is_own(found, module)]
         raise PluginError(f'{where} has no "{name}"{_near(name, here)}It has: {_listed(here)}')
     found = getattr(module, name)
-    problem = _misfit(kind, found)
+    problem = misfit(kind, found) or _unseen(found) or _taken(kind, found)
     if problem:
         raise PluginError(f"{without_folder(place)} {problem}")
     return found
@@ -318,8 +322,8 @@ def _type_in_words(found):
     return "a function" if inspect.isfunction(found) else f"of type {type(found).__name__}"
 
 
-def _misfit(kind, found):
-    """Why something cannot be a plug-in of a kind, or an empty text."""
+def misfit(kind, found):
+    """Why trials could not call something as a kind, or an empty text."""
     noun, positional = KINDS[kind].noun, KINDS[kind].positional
     if positional:
         keywords = KINDS[kind].keywords
@@ -340,11 +344,21 @@ def _misfit(kind, found):
             if kind == "target":
                 return "is a kernel, not a target"
             return "is not a kernel: a kernel must be a subclass of bqlib.kernels.Kernel"
+    return ""
+
+
+def _unseen(found):
+    """Why changes of the code of a plug-in would not be seen, or an empty text."""
     if "." in found.__qualname__:
         return (
             f"is defined in {found.__qualname__}; write it as a def or class at the top level of "
             "its module, so that changes of its code are seen"
         )
+    return ""
+
+
+def _taken(kind, found):
+    """Why a sweep could not set the parameters of a plug-in, or an empty text."""
     taken = [name for name in sorted(KINDS[kind].reserved) if name in parameters(kind, found)]
     if taken:
         return f"has parameters with names of keys of a sweep: rename {', '.join(taken)}"

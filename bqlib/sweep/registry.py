@@ -133,11 +133,15 @@ POINTS = {
 def find(kind, name):
     """The class, function or study of that kind and name, such as ``find("design", "sbq")``.
 
+    What is a class or function already, as in a sweep that Python code made, is returned.
+
     Raises
     ------
     PluginError
         If the name is the place of a plug-in that cannot be loaded.
     """
+    if callable(name):
+        return name
     if name not in PLACES[kind]:
         return plugins.load(kind, name)
     module, attribute = PLACES[kind][name].split(":")

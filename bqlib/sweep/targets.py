@@ -2,6 +2,7 @@
 
 import json
 from functools import cache
+from typing import Any
 
 from pydantic import Field, TypeAdapter, ValidationError, ValidationInfo, create_model
 
@@ -20,7 +21,7 @@ MOST_BYTES = 2**24  # of a target file: 400,000 points in the plane, which take 
 def _target_keys(family):
     fields = field_types(plugins.parameters("target", family))
     fields |= {name: (str, "") for name in plugins.FREE_TEXT}
-    return create_model("Target", __base__=Keys, family=(str, ...), **fields)
+    return create_model("Target", __base__=Keys, family=(Any, ...), **fields)
 
 
 def checked_target(value, info: ValidationInfo):

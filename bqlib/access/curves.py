@@ -1,0 +1,235 @@
+"""Curves computed here and now, as a notebook wants them."""
+
+import os
+import signal
+import warnings
+from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from weakref import WeakSet
+
+import numpy as np
+import xarray as xr
+from threadpoolctl import threadpool_limits
+
+import bqlib.access.accessor  # noqa: F401, as it registers .bq
+from bqlib.results.codec import empty_arrays
+from bqlib.results.retry import OUT_OF_MEMORY
+from bqlib.results.store import labels_of, provenance
+from bqlib.results.text import failure_of, one_line
+from bqlib.schema import FAILED, OK, SWEEP_DIMS, tables
+from bqlib.sweep.objects import experiments_of, united
+
+
+def curves(
+    target,
+    kernel,
+    algorithms,
+    n,
+    seeds,
+    *,
+    lengthscales=None,
+    candidates=None,
+    integrands=None,
+    rate_windows=(),
+    on="threads",
+    workers=None,
+    progress=True,
+):
+    """Curves of algorithms at every number of points, computed here and now.
+
+    Parameters
+    ----------
+    target : target, str or dict, or several
+        An object such as ``bqlib.Uniform([0], [1])``; the name of a target of bqlib or the path of
+        a ``.json`` file; or the keys of a target in a sweep. For several, a list of these, or a
+        mapping from labels to objects.
+    kernel : kernel, class, str or dict, or several
+        An object such as ``bqlib.Matern(0.5)``, which has its length-scale. Or a class, a name such
+        as ``"matern"``, or the keys of a kernel in a sweep: these take all `lengthscales`. For
+        several, a list, or a mapping from labels to one of these each.
+    algorithms : str, function or dict, or a list of these
+        Names such as ``"sbq"``, designs such as ``bqlib.sbq``, or
+        ``{"name": ..., "design": ..., "weights": ...}``, with names or functions.
+    n : int
+        Largest number of points.
+    seeds : int
+        Number of replications: seeds 0 to seeds - 1.
+    lengthscales : float or sequence of float, optional
+        In the units of x, to 12 significant digits.
+    candidates : bqlib.Candidates or dict, optional
+        How to draw the pools. Default: ``bqlib.Candidates()``.
+    integrands : dict, optional
+        Label to the keys of a family of test functions, as in a sweep.
+    rate_windows : sequence of (int, int), optional
+        First and last n of the windows in which ``.bq.rates()`` fits.
+    on : {"threads", "processes"}, distributed.Client or concurrent.futures.Executor
+        Where trials run. Threads start at once. Processes take about a second to start; they
+        are faster if the trials are many and short. Objects of your own modules must be importable
+        in processes and on a client's workers; so must be embeddings registered for them.
+    workers : int, optional
+        How many threads or processes. Default: as many as there are cores for this process.
+    progress : bool
+        Whether to show a progress bar.
+
+    Returns
+    -------
+    xarray.Dataset
+        In memory, of the form that :func:`bqlib.open_results` gives, with ``.bq``. A combination
+        of kernel and length-scale that was not asked for has status 0. A trial that failed has
+        status 2 and its ``reason``.
+
+    Raises
+    ------
+    bqlib.sweep.words.SweepError
+        If an argument is wrong, or designs cannot work with a target or kernel. The message lists
+        every problem.
+    ValueError
+        If `on` or `workers` is wrong.
+
+    Warns
+    -----
+    UserWarning
+        If trials failed.
+
+    Notes
+    -----
+    The arrays are those of a sweep with the same content, bit for bit. The cost is that of the
+    designs, O(M n^2) for a trial of SBQ with M candidates. An interrupt ends it at once and leaves
+    no process; threads end after the trial that they are at. For runs of hours write a sweep,
+    which keeps what is finished.
+
+    Examples
+    --------
+    >>> import bqlib
+    >>> found = bqlib.curves(
+    ...     bqlib.Uniform([0.0], [1.0]), bqlib.Matern(0.3), ["iid", "sbq"], n=20, seeds=2,
+    ...     candidates=bqlib.Candidates(200), progress=False,
+    ... )
+    >>> found.mmd.sel(n=20).mean("seed").squeeze().values.round(4)
+    array([0.094 , 0.0011])
+    """
+    with _submitting(on, workers) as submit:
+        experiments = experiments_of(
+            target, kernel, algorithms, n, seeds, lengthscales, candidates or {}, integrands,
+            rate_windows,
+        )  # fmt: skip
+        whole = united(experiments)
+        labels = labels_of(whole)
+        arrays = empty_arrays({name: len(each) for name, each in labels.items()}, SWEEP_DIMS)
+        specs = [e.unsigned_spec(cell) for e in experiments for cell in e.cells()]
+        trials = {
+            submit(_attempt, spec, seed): (spec.cell, seed)
+            for seed in range(whole.seeds)
+            for spec in specs
+        }
+        for trial in _shown(as_completed(list(trials)), len(trials), progress):
+            cell, seed = trials.pop(trial)
+            at = (*(labels[dim].index(getattr(cell, dim)) for dim in SWEEP_DIMS), seed)
+            _fill(arrays, at, trial.result())
+    _warn_of_failures(arrays)
+    coordinates, variables = tables(errors="integrand" in labels)
+    return xr.Dataset(
+        {
+            name: ((*SWEEP_DIMS, *v.dims), arrays[name], _about(v.long_name, v.units))
+            for name, v in variables.items()
+        },
+        {
+            name: (name, np.asarray(each), _about(*coordinates[name]))
+            for name, each in labels.items()
+        },
+        provenance(whole),
+    )
+
+
+def _about(long_name, units):
+    return {"long_name": long_name, "units": units}
+
+
+def _attempt(spec, seed):
+    """Curves of one trial, or why it failed."""
+    try:
+        return spec.run(seed)[0]
+    except MemoryError as error:
+        return f"{OUT_OF_MEMORY}: {error}".removesuffix(": ")
+    except (Exception, SystemExit) as error:  # somebody's design may raise any
+        return failure_of(error)
+
+
+def _fill(arrays, at, outcome):
+    """Put what a trial gave in its place."""
+    failed = isinstance(outcome, str)
+    arrays["status"][at] = FAILED if failed else OK
+    if failed:
+        arrays["reason"][at] = outcome
+        return
+    for name, values in outcome.items():
+        if name == "reason":
+            arrays[name][at] = one_line(values)
+        elif name == "points":  # targets may differ in dimension
+            arrays[name][at][:, : values.shape[1]] = values
+        else:
+            arrays[name][at] = values
+
+
+def _warn_of_failures(arrays):
+    failed = arrays["status"] == FAILED
+    if failed.any():
+        tried = (arrays["status"] != 0).sum()
+        warnings.warn(
+            f"{failed.sum()} of {tried} trials failed, the first because of "
+            f"{arrays['reason'][failed][0]} (status and reason of the dataset tell of each)",
+            stacklevel=3,
+        )
+
+
+def _shown(trials, total, progress):
+    """The trials as they end, with a progress bar."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="IProgress not found")  # it is drawn as text then
+        from tqdm.auto import tqdm  # takes 30 ms
+    return tqdm(trials, total=total, desc="trials", unit="trial", disable=not progress)
+
+
+@contextmanager
+def _submitting(on, workers):
+    """The function that submits a trial; when this ends, none waits and no process is left."""
+    size = len(os.sched_getaffinity(0)) if workers is None else workers
+    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+        raise ValueError(f"workers is {workers!r}; it must be a whole number of at least 1")
+    if on == "threads":
+        executor = ThreadPoolExecutor(size)
+        try:
+            with threadpool_limits(1):  # set and reset here, as threads share it
+                yield executor.submit
+        finally:
+            executor.shutdown(wait=False, cancel_futures=True)
+    elif on == "processes":
+        from loky import ProcessPoolExecutor  # takes 50 ms
+
+        executor = ProcessPoolExecutor(size, initializer=_ignore_interrupts)
+        try:
+            yield executor.submit
+        finally:
+            executor.shutdown(kill_workers=True)
+    elif hasattr(on, "get_executor") or isinstance(on, Executor):
+        executor = on if isinstance(on, Executor) else on.get_executor(pure=False)
+        submitted = WeakSet()
+
+        def submit(*work):
+            trial = executor.submit(*work)
+            submitted.add(trial)
+            return trial
+
+        try:
+            yield submit
+        finally:
+            for trial in submitted:
+                trial.cancel()
+    else:
+        raise ValueError(
+            f"on is {on!r}; it must be 'threads', 'processes', a Dask client or an executor"
+        )
+
+
+def _ignore_interrupts():
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

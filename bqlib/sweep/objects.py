@@ -1,0 +1,295 @@
+"""Sweeps from Python: targets, kernels and rules as objects, or by their names in sweep files."""
+
+import inspect
+import re
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+
+import numpy as np
+
+from bqlib.candidates import Candidates
+from bqlib.kernels import Kernel
+from bqlib.sweep import plugins, registry, shipped
+from bqlib.sweep.file import checked
+from bqlib.sweep.words import SweepError
+
+TITLE = "Curves computed in Python"
+
+
+def experiments_of(
+    target, kernel, algorithms, n, seeds, lengthscales, candidates, integrands, rate_windows
+):
+    """Checked sweeps, from objects and names: one for each set of length-scales.
+
+    The parameters are those of :func:`bqlib.curves`.
+
+    Returns
+    -------
+    list of Experiment
+        Equal but for their kernels and length-scales. No label of a kernel is in two of them.
+
+    Raises
+    ------
+    SweepError
+        With all problems.
+    """
+    groups = _kernels(kernel, lengthscales, [item for _, item in _labelled("target", target)])
+    common = {
+        "name": "curves",
+        "title": TITLE,
+        "targets": _targets(target),
+        "algorithms": [_algorithm(one) for one in _sequence(algorithms)],
+        "n": _plain(n),
+        "seeds": _plain(seeds),
+        "candidates": _candidates(candidates),
+        "integrands": _integrands(integrands or {}),
+        "rate_windows": _lists(rate_windows),
+    }
+    here = Path.cwd()
+    experiments, problems = [], {}
+    for scales, kernels in groups.items():
+        tree = common | {"kernels": kernels, "lengthscales": list(scales)}
+        try:
+            experiments.append(
+                checked(tree, here, shipped.TARGETS, lambda _: "bqlib.curves", {(): 1})
+            )
+        except SweepError as error:
+            problems |= dict.fromkeys(error.problems)
+    if problems:
+        raise SweepError(*problems)
+    return experiments
+
+
+def united(experiments):
+    """The sweep on whose grid the cells of all these are."""
+    kernels, lengthscales = {}, {}
+    for experiment in experiments:
+        kernels |= experiment.kernels
+        lengthscales |= dict.fromkeys(experiment.lengthscales)
+    return replace(experiments[0], kernels=kernels, lengthscales=tuple(lengthscales))
+
+
+def _sequence(given):
+    """A list of what was given, be it one or several."""
+    return list(given) if isinstance(given, list | tuple) else [given]
+
+
+def _labelled(noun, given):
+    """(label or None, item) of each item of a mapping, of a sequence or of one item."""
+    if isinstance(given, Mapping) and "family" not in given:
+        found = list(given.items())
+    else:
+        found = [(None, item) for item in _sequence(given)]
+    if not found:
+        raise SweepError(f"bqlib.curves: {noun}: must not be empty")
+    return found
+
+
+def _targets(target):
+    """Targets in the form of a sweep file."""
+    found, labels = [], set()
+    for label, item in _labelled("target", target):
+        if isinstance(item, str):
+            if label is not None:
+                raise SweepError(
+                    f"bqlib.curves: target: {label} is the text {item!r}; a target by name or path "
+                    "has its own label: give it without a mapping"
+                )
+            found.append(item)
+            continue
+        if isinstance(item, type) or not (isinstance(item, Mapping) or hasattr(item, "dim")):
+            raise SweepError(
+                f"bqlib.curves: target: is {_described(item)}; it must be a target, such as "
+                "bqlib.Uniform([0], [1]), a name or a mapping. For points of your own give "
+                "bqlib.Empirical(points)"
+            )
+        content = _named("target", item) if isinstance(item, Mapping) else _content("target", item)
+        content.setdefault("name", label or _unused(_label(content["family"]), labels))
+        labels.add(content["name"])
+        found.append(content)
+    return found
+
+
+def _kernels(kernel, lengthscales, targets):
+    """Kernels in the form of a sweep file, by their length-scales: tuple to label to content."""
+    given = None if lengthscales is None else tuple(_sequence_of_numbers(lengthscales))
+    contents, scales = {}, {}
+    for label, item in _labelled("kernel", kernel):
+        if isinstance(item, Kernel):
+            content, own = _kernel_content(item, targets)
+            if given is not None:
+                raise SweepError(
+                    f"bqlib.curves: lengthscales: {type(item).__name__} is a kernel that has its "
+                    f"length-scale already. Leave lengthscales out, or give the kernel's class or "
+                    "name"
+                )
+        elif isinstance(item, str | Mapping) or callable(item):
+            content = _named("kernel", item if isinstance(item, Mapping) else {"family": item})
+            own = None
+        else:
+            raise SweepError(
+                f"bqlib.curves: kernel: is {_described(item)}; it must be a kernel, such as "
+                "bqlib.Matern(0.5), or the class or name of one with lengthscales"
+            )
+        if label is None:
+            base = _label(content.get("family", "kernel"))
+            same = [name for name, other in contents.items() if other == content]
+            label = same[0] if same and own is not None else _unused(base, contents)
+        contents[label] = content
+        if own is not None:
+            scales.setdefault(label, {})[own] = None
+    groups = {}
+    for label, content in contents.items():
+        own = tuple(scales[label]) if label in scales else given or _without_scale(content)
+        groups.setdefault(own, {})[label] = content
+    return groups
+
+
+def _without_scale(content):
+    """The label 1.0 of a kernel without a length-scale; others need one."""
+    family = content.get("family")
+    if isinstance(family, str) and family in registry.PLACES["kernel"]:
+        family = registry.find("kernel", family)
+    if callable(family) and "lengthscale" not in inspect.signature(family).parameters:
+        return (1.0,)
+    raise SweepError(
+        "bqlib.curves: lengthscales: missing: give a list of positive numbers, or a kernel that "
+        "has its length-scale, such as bqlib.Matern(0.5)"
+    )
+
+
+def _sequence_of_numbers(values):
+    return np.atleast_1d(np.asarray(values)).tolist()
+
+
+def _lists(windows):
+    """Windows as a sweep file has them; what is of no such form is left to its checks."""
+    if not isinstance(windows, list | tuple):
+        return windows
+    return [[*map(_plain, one)] if isinstance(one, list | tuple) else one for one in windows]
+
+
+def _plain(number):
+    return number.item() if isinstance(number, np.generic) else number
+
+
+def _described(item):
+    return (
+        f"the class {item.__name__}" if isinstance(item, type) else f"of type {type(item).__name__}"
+    )
+
+
+def _content(kind, item):
+    """What a sweep file would say of an object; one that it cannot describe stays as it is."""
+    name = _registered(kind, type(item))
+    if name is None:
+        return {"family": _itself(item)}
+    family = type(item)
+    names = [one for one in inspect.signature(family).parameters if one != "target"]
+    values = {one: getattr(item, one) for one in names}
+    plain = {
+        one: value.tolist() if isinstance(value, np.ndarray) else value
+        for one, value in values.items()
+        if value is not None
+    }
+    return {"family": name} | plain
+
+
+def _kernel_content(kernel, targets):
+    """(content, length-scale) of a kernel; the length-scale is 1 if it has not one number."""
+    bound = getattr(kernel, "target", None)  # of a sweep's kernel, the target of the cell
+    others = bound is not None and not all(target is bound for target in targets)
+    if _registered("kernel", type(kernel)) is None or others:
+        return {"family": _itself(kernel)}, 1.0
+    content = _content("kernel", kernel)
+    if "covariance" in content:
+        content["shape"] = content.pop("covariance")
+    scale = content.pop("lengthscale", 1.0)
+    if isinstance(scale, list):
+        content["shape"], scale = scale, 1.0
+    return content, scale
+
+
+def _registered(kind, family):
+    """The name of a class or function in sweeps, or None."""
+    for name, place in registry.PLACES[kind].items():
+        if place == plugins.without_folder(family):
+            return name
+    return next(
+        (name for name in registry.PLACES[kind] if registry.find(kind, name) is family), None
+    )
+
+
+def _itself(item):
+    """A family of one: it makes no new object, but gives `item`."""
+
+    def family():
+        return item
+
+    family.__module__, family.__qualname__ = type(item).__module__, type(item).__qualname__
+    return family
+
+
+def _algorithm(given):
+    """An algorithm in the form of a sweep file: rules that sweeps know by name have their names."""
+    if isinstance(given, Mapping):
+        rules = {kind: _rule(kind, given[kind]) for kind in ("design", "weights") if kind in given}
+        return {**given, **rules}
+    if callable(given):
+        name = _registered("design", given)
+        if registry.ALGORITHMS.get(name, ("",))[0] == name:
+            return name
+        raise SweepError(
+            f"bqlib.curves: algorithms: {plugins.without_folder(given)} has no weights: give "
+            "{'name': ..., 'design': ..., 'weights': ...}"
+        )
+    return given
+
+
+def _rule(kind, given):
+    if isinstance(given, Mapping):
+        return _named(kind, given)
+    return (callable(given) and _registered(kind, given)) or given
+
+
+def _named(kind, content):
+    """The content with the name of its family, where sweeps have one for it."""
+    if "family" not in content:
+        return dict(content)
+    return {**content, "family": _rule(kind, content["family"])}
+
+
+def _integrands(given):
+    if not isinstance(given, Mapping):
+        return given
+    return {
+        label: _named("integrand", one) if isinstance(one, Mapping) else one
+        for label, one in given.items()
+    }
+
+
+def _candidates(candidates):
+    """Candidates in the form of a sweep file: what differs from the defaults."""
+    if not isinstance(candidates, Candidates):
+        return candidates
+    given = {field.name: getattr(candidates, field.name) for field in fields(candidates)}
+    if given["box"] is not None:
+        given["box"] = [list(ends) for ends in given["box"]]
+    return {name: value for name, value in given.items() if value != getattr(Candidates, name)}
+
+
+def _label(family):
+    """A label from a family: that of SumKernel or ``"sums.py:SumKernel"`` is sum_kernel."""
+    name = family if isinstance(family, str) else getattr(family, "__qualname__", "")
+    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", re.split(r"[.:]", name)[-1]).lower()
+    return re.sub(r"\W|^[^a-z]+", "", name) or "unnamed"
+
+
+def _unused(label, taken):
+    """The label, with a number if it is taken."""
+    number = 2
+    found = label
+    while found in taken:
+        found, number = f"{label}_{number}", number + 1
+    return found
