@@ -22,9 +22,19 @@ class _Opened(BackendEntrypoint):
         return filename_or_obj
 
 
-def opened(dataset):
-    """A dataset of lazy arrays as one that ``xarray.open_dataset`` gives."""
-    return xr.open_dataset(dataset, engine=_Opened)
+def opened(dataset, stores):
+    """A dataset of lazy arrays as one that ``xarray.open_dataset`` gives, from some stores."""
+    found = xr.open_dataset(dataset, engine=_Opened)
+    found.encoding["stores"] = tuple(stores)
+    return found
+
+
+def opened_from(dataset):
+    """Paths of the stores that a dataset was opened from, as far as xarray has kept them.
+
+    xarray keeps them in selections, and not where it computes values.
+    """
+    return dataset.encoding.get("stores", ())
 
 
 def open_zarr(store):
@@ -36,7 +46,7 @@ def open_zarr(store):
 
     Parameters
     ----------
-    store : zarr.abc.store.Store
+    store : zarr.storage.LocalStore
 
     Returns
     -------
@@ -51,7 +61,7 @@ def open_zarr(store):
             lazy = indexing.LazilyIndexedArray(_Texts(variable))
             values = variable.values.astype(object) if name in dataset.indexes else lazy
             plain[name] = (variable.dims, values, variable.attrs)
-    return opened(dataset.assign(plain).drop_encoding())
+    return opened(dataset.assign(plain).drop_encoding(), [str(store.root.absolute())])
 
 
 class _Texts(BackendArray):

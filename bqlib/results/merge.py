@@ -11,7 +11,7 @@ import xarray as xr
 from xarray.backends import BackendArray
 from xarray.core import indexing
 
-from bqlib.results.lazy import opened
+from bqlib.results.lazy import opened, opened_from
 from bqlib.schema import FAILED, MISSING, OK, SWEEP_DIMS, TRIAL_DIMS, tables
 from bqlib.sweep.plugins import without_folder
 from bqlib.sweep.spec import science_of
@@ -85,7 +85,7 @@ def merge(datasets, names):
         for name, values in labels.items()
     }
     dataset = xr.Dataset(joined, coords, _attributes(datasets, configs))
-    return opened(dataset)
+    return opened(dataset, [store for own in datasets for store in opened_from(own)])
 
 
 # An array of its own, written as xarray's page "How to add a new backend" says, with what that page
