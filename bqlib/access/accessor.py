@@ -7,7 +7,7 @@ first argument, and its docstring names that function.
 
 import xarray as xr
 
-from bqlib.analysis import comparison, seconds, stored
+from bqlib.analysis import comparison, fits, seconds, stored
 
 
 @xr.register_dataset_accessor("bq")
@@ -20,6 +20,11 @@ class Results:
     def rates(self, windows=None):
         """See :func:`bqlib.analysis.stored.rates`."""
         return stored.rates(self._dataset, windows)
+
+    def rate_table(self, window=None):
+        """See :func:`bqlib.analysis.fits.rate_table`; a window that was not fitted is."""
+        found = self.rates(None if window is None else [window])
+        return fits.rate_table(found, window)
 
     def crossover(self, one, other, quantity="mmd"):
         """See :func:`bqlib.analysis.comparison.crossover`."""

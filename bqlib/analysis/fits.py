@@ -152,6 +152,53 @@ def rate_rows(found):
     return rows
 
 
+def rate_table(found, window=None):
+    """The rates of :func:`fit_rates` in one window, as a table of numbers with a row for each cell.
+
+    Parameters
+    ----------
+    found : xarray.Dataset
+        As :func:`fit_rates` gives it.
+    window : (int, int), optional
+        By default the first window of `found`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns: the labels of the sweep and of the window; ``rate``, a of n^-a, with the ends
+        ``rate_low`` and ``rate_high`` of its 95 % interval; ``verdict``, the model that the curve
+        follows; ``misfit``, that of this model, or the smallest if none is named, and ``noise``;
+        ``n_seeds``; and ``reason``, why numbers are missing. If the verdict is not
+        ``power_law``, the rate is only the mean slope of the curve in the window.
+
+    Raises
+    ------
+    ValueError
+        If `found` lacks the window.
+    """
+    windows = found["window"].values.tolist()
+    label = windows[0] if window is None else "-".join(map(str, window))
+    if label not in windows:
+        raise ValueError(f"window {label} was not fitted; those fitted are {', '.join(windows)}")
+    fit = found.sel(window=label)
+    power = fit.sel(model="power_law", drop=True)
+    columns = {
+        **{name: power[name] for name in ("rate", "rate_low", "rate_high")},
+        "verdict": fit["verdict"],
+        "misfit": _misfit(fit),
+        **{name: fit[name] for name in ("noise", "n_seeds", "reason")},
+    }
+    table = xr.Dataset(columns).to_dataframe(dim_order=SWEEP_DIMS).reset_index()
+    return table[[*SWEEP_DIMS, "window", *columns]]
+
+
+def _misfit(fit):
+    """The misfit of the model named, or the smallest if none is."""
+    misfits = fit["misfit"]
+    named = misfits.where(misfits["model"] == fit["verdict"]).max("model")
+    return named.fillna(misfits.min("model"))
+
+
 def worded(fit, name, digits=3):
     """A number of a fit and the ends of its interval, for example "0.918 [0.917, 0.920]"."""
     mean, low, high = (float(fit[f"{name}{end}"]) for end in ("", "_low", "_high"))
@@ -165,10 +212,8 @@ def worded_misfit(fit):
 
     Noise is NaN, and not said, for fewer than 5 seeds.
     """
-    misfits, name = fit["misfit"], fit["verdict"].item()
-    misfit = misfits.sel(model=name) if name in misfits["model"] else misfits.min("model")
     noise = float(fit["noise"])
-    return f"{100 * float(misfit):.1f} %" + (
+    return f"{100 * float(_misfit(fit)):.1f} %" + (
         "" if np.isnan(noise) else f" (noise {100 * noise:.1f} %)"
     )
 
