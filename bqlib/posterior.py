@@ -24,6 +24,7 @@ from bqlib.checks import (
 from bqlib.discrepancy import mmd2_and_rounding
 from bqlib.embeddings.embedding import Embedding, points_of
 from bqlib.kernels import Kernel
+from bqlib.notebook import html_table
 from bqlib.weights import (
     PIVOT_TOLERANCE,
     distinct_points,
@@ -73,6 +74,18 @@ class Integral:
         quantile = ndtri(tail) if np.isinf(self.freedom) else stdtrit(self.freedom, tail)
         half = float(quantile) * self.std
         return self.mean - half, self.mean + half
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the estimate, its error and its 95 % interval."""
+        lower, upper = self.interval(0.95)
+        rows = [
+            ("mean", f"{self.mean:.9g}"),
+            ("std", f"{self.std:.3g}"),
+            ("95 % interval", f"{lower:.9g} to {upper:.9g}"),
+            ("output scale", f"{self.output_scale:.3g}"),
+            ("degrees of freedom", f"{self.freedom:g}"),
+        ]
+        return html_table("Integral", rows)
 
 
 def integral(

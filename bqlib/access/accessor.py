@@ -7,7 +7,7 @@ first argument, and its docstring names that function.
 
 import xarray as xr
 
-from bqlib.analysis import comparison, fits, seconds
+from bqlib.analysis import comparison, fits, seconds, stored
 
 
 @xr.register_dataset_accessor("bq")
@@ -18,8 +18,13 @@ class Results:
         self._dataset = dataset
 
     def rates(self, windows=None):
-        """See :func:`bqlib.analysis.fits.fit_rates`."""
-        return fits.fit_rates(self._dataset, windows)
+        """See :func:`bqlib.analysis.stored.rates`."""
+        return stored.rates(self._dataset, windows)
+
+    def rate_table(self, window=None):
+        """See :func:`bqlib.analysis.fits.rate_table`; a window that was not fitted is."""
+        found = self.rates(None if window is None else [window])
+        return fits.rate_table(found, window)
 
     def crossover(self, one, other, quantity="mmd"):
         """See :func:`bqlib.analysis.comparison.crossover`."""

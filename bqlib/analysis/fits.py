@@ -1,9 +1,12 @@
 """Rates of convergence: fits over seeds for every cell and window of n."""
 
+import hashlib
 import json
+from functools import cache
 from itertools import product
 
 import numpy as np
+import scipy
 import xarray as xr
 
 from bqlib.analysis.cells import attrs
@@ -19,15 +22,17 @@ from bqlib.rates import (
     p_greater,
     verdict,
 )
+from bqlib.results.lazy import TEXT
 from bqlib.schema import COORDINATES, FAILED, MISSING, OK, SWEEP_DIMS, on_all_dims
 from bqlib.sweep import registry
+from bqlib.sweep.fingerprint import fingerprint
 
 LEVEL = 0.05  # of the test for faster than 1/n
 OCTAVES = ("first", "last")
 _LEFT_OUT = ((MISSING, "missing"), (FAILED, "failed"))
 
 
-def fit_rates(dataset, windows=None):
+def fit_rates(dataset, windows=None, known=()):
     """Fit rates of convergence to the MMD curves of a sweep.
 
     Parameters
@@ -37,6 +42,9 @@ def fit_rates(dataset, windows=None):
     windows : sequence of (int, int), optional
         Ranges of n to fit on, both ends included. By default the `rate_windows` of the sweep,
         which were fixed before it ran.
+    known : sequence of xarray.Dataset, optional
+        What this function gave before. A fit is taken from there if the same code made it, with
+        the same numpy and scipy, of the same curves.
 
     Returns
     -------
@@ -55,7 +63,7 @@ def fit_rates(dataset, windows=None):
           "untested" for fewer than 5 seeds or a window shorter than two octaves.
 
         Intervals are 95 %, by a bootstrap over seeds. If values are NaN or seeds are excluded,
-        ``reason`` says why.
+        ``reason`` says why. ``curves_sha256`` is the digest of the curves that were fitted.
 
     Raises
     ------
@@ -69,6 +77,11 @@ def fit_rates(dataset, windows=None):
     Missing and failed seeds are excluded, and ``reason`` counts them. The numbers
     hold only for their window; no finite window proves a rate.
     """
+    if "config" not in dataset.attrs:
+        raise ValueError(
+            "the dataset has lost its attribute config, which says what its algorithms are: keep "
+            "the attributes, for example with xarray.set_options(keep_attrs=True)"
+        )
     config = json.loads(dataset.attrs["config"])
     windows = _checked(config["rate_windows"], windows)
     sets = [a["name"] for a in config.get("algorithms", []) if a["design"] in registry.SETS]
@@ -77,19 +90,42 @@ def fit_rates(dataset, windows=None):
     mmd = dataset["mmd"].transpose(*SWEEP_DIMS, "seed", "n").values
     status = dataset["status"].transpose(*SWEEP_DIMS, "seed").values
     result = _empty(dataset, windows)
+    known = {key: fit for rates in known for key, fit in _fits_in(rates)}
     for cell in np.ndindex(mmd.shape[:4]):
-        for w, (first, last) in enumerate(windows):
+        fitted = mmd[cell], status[cell], names[cell[-1]] in sets
+        digest = _digest(*fitted)
+        for w, window in enumerate(windows):
+            found = known.get((digest, result["window"].values[w])) or _fit(*fitted, *window)
             index = dict(zip((*SWEEP_DIMS, "window"), (*cell, w), strict=True))
-            curves = mmd[cell][status[cell] == OK]
-            reasons, fits = _say(curves, status[cell], first, last)
-            if names[cell[-1]] in sets:
-                reasons, fits = [*reasons, "its points are a set, so its curve has no rate"], False
-            result["reason"][index] = "; ".join(reasons)
-            if fits:
-                result["n_seeds"][index] = len(curves)
-                for name, value in _fit(curves, first, last).items():
-                    result[name][index] = value
+            for name, value in found.items():
+                result[name][index] = value
+            result["curves_sha256"][index] = digest
     return result
+
+
+@cache
+def _code():
+    """What a fit depends on besides its curves: the code, and the libraries that round for it."""
+    return f"{fingerprint(fit_rates)}, numpy {np.__version__}, scipy {scipy.__version__}"
+
+
+def _digest(mmd, status, is_set):
+    """Digest of all that :func:`_fit` depends on, apart from the window and the code."""
+    found = hashlib.sha256(repr((mmd.shape, is_set)).encode())
+    for values in (mmd, status):
+        found.update(np.ascontiguousarray(values, dtype=np.float64))
+    return found.hexdigest()
+
+
+def _fits_in(rates):
+    """The fits that rates hold, if the same code made them: (digest, window) and the values."""
+    if rates.attrs.get("fitted_by") != _code():
+        return
+    rates = rates.transpose(*SWEEP_DIMS, "window", ...)
+    values = {name: rates[name].values for name in _VARIABLES}
+    windows = rates["window"].values.tolist()
+    for index, digest in np.ndenumerate(values["curves_sha256"]):
+        yield (digest, windows[index[-1]]), {name: own[index] for name, own in values.items()}
 
 
 def rate_rows(found):
@@ -116,6 +152,53 @@ def rate_rows(found):
     return rows
 
 
+def rate_table(found, window=None):
+    """The rates of :func:`fit_rates` in one window, as a table of numbers with a row for each cell.
+
+    Parameters
+    ----------
+    found : xarray.Dataset
+        As :func:`fit_rates` gives it.
+    window : (int, int), optional
+        By default the first window of `found`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns: the labels of the sweep and of the window; ``rate``, a of n^-a, with the ends
+        ``rate_low`` and ``rate_high`` of its 95 % interval; ``verdict``, the model that the curve
+        follows; ``misfit``, that of this model, or the smallest if none is named, and ``noise``;
+        ``n_seeds``; and ``reason``, why numbers are missing. If the verdict is not
+        ``power_law``, the rate is only the mean slope of the curve in the window.
+
+    Raises
+    ------
+    ValueError
+        If `found` lacks the window.
+    """
+    windows = found["window"].values.tolist()
+    label = windows[0] if window is None else "-".join(map(str, window))
+    if label not in windows:
+        raise ValueError(f"window {label} was not fitted; those fitted are {', '.join(windows)}")
+    fit = found.sel(window=label)
+    power = fit.sel(model="power_law", drop=True)
+    columns = {
+        **{name: power[name] for name in ("rate", "rate_low", "rate_high")},
+        "verdict": fit["verdict"],
+        "misfit": _misfit(fit),
+        **{name: fit[name] for name in ("noise", "n_seeds", "reason")},
+    }
+    table = xr.Dataset(columns).to_dataframe(dim_order=SWEEP_DIMS).reset_index()
+    return table[[*SWEEP_DIMS, "window", *columns]]
+
+
+def _misfit(fit):
+    """The misfit of the model named, or the smallest if none is."""
+    misfits = fit["misfit"]
+    named = misfits.where(misfits["model"] == fit["verdict"]).max("model")
+    return named.fillna(misfits.min("model"))
+
+
 def worded(fit, name, digits=3):
     """A number of a fit and the ends of its interval, for example "0.918 [0.917, 0.920]"."""
     mean, low, high = (float(fit[f"{name}{end}"]) for end in ("", "_low", "_high"))
@@ -129,16 +212,27 @@ def worded_misfit(fit):
 
     Noise is NaN, and not said, for fewer than 5 seeds.
     """
-    misfits, name = fit["misfit"], fit["verdict"].item()
-    misfit = misfits.sel(model=name) if name in misfits["model"] else misfits.min("model")
     noise = float(fit["noise"])
-    return f"{100 * float(misfit):.1f} %" + (
+    return f"{100 * float(_misfit(fit)):.1f} %" + (
         "" if np.isnan(noise) else f" (noise {100 * noise:.1f} %)"
     )
 
 
-def _fit(curves, first, last):
-    """All numbers of one cell and window, from the curves (S, N) of its seeds."""
+def _fit(mmd, status, is_set, first, last):
+    """All that is said of one cell and window, from the curves (S, N) and the status of its seeds.
+
+    It depends on nothing else, or fits that are taken from a store would not be those made anew.
+    """
+    curves = mmd[status == OK]
+    reasons, fits = _say(curves, status, first, last)
+    if is_set:
+        reasons, fits = [*reasons, "its points are a set, so its curve has no rate"], False
+    numbers = {"n_seeds": len(curves), **_numbers(curves, first, last)} if fits else {}
+    return {"reason": "; ".join(reasons), **numbers}
+
+
+def _numbers(curves, first, last):
+    """All numbers of one cell and window, from the curves (S, N) of its seeds that are fitted."""
     sizes = log_spaced(first, last)
     errors = curves[:, sizes - 1]
     fits = {name: fit(sizes, errors) for name, fit in MODELS.items()}
@@ -254,10 +348,11 @@ def _empty(dataset, windows):
     data = {}
     for name, (dims, fill, long_name, units) in _VARIABLES.items():
         dims = (*SWEEP_DIMS, "window", *dims)
-        dtype = object if isinstance(fill, str) else np.asarray(fill).dtype
+        dtype = TEXT if isinstance(fill, str) else np.asarray(fill).dtype
         shape = [len(labels[dim]) for dim in dims]
         data[name] = (dims, np.full(shape, fill, dtype=dtype), attrs(long_name, units))
     attributes = {"title": "Rates of convergence", "config": dataset.attrs["config"]}
+    attributes["fitted_by"] = _code()
     return xr.Dataset(data, coords, attributes)
 
 
@@ -283,4 +378,5 @@ _VARIABLES = {
     "faster": ((), "", "faster than 1/n in both octaves: yes, not shown or untested", ""),
     "n_seeds": ((), 0, "number of seeds fitted", "1"),
     "reason": ((), "", "why values are missing or seeds are left out", ""),
+    "curves_sha256": ((), "", "sha256 of the curves that were fitted, of all seeds", ""),
 }

@@ -18,13 +18,17 @@ from bqlib.checks import (
     checked_points,
     checked_rng,
 )
+from bqlib.discrepancy import mmd
 from bqlib.embeddings import Embedding, embed
 from bqlib.kernels import Kernel, Stein
+from bqlib.notebook import html_table
 from bqlib.posterior import Integral, integral
 from bqlib.streams import Spawning
 from bqlib.targets import Product, Target, Uniform
 from bqlib.weights import Rule, final, first_occurrence
 
+MOST_POINTS_SHOWN = 1000  # with their weights, which take a second of more points
+FIRST_POINTS = 5  # shown one by one
 Pool = Candidates | ArrayLike  # how to draw candidates, or the candidates (M, d) themselves
 
 
@@ -72,6 +76,23 @@ class Design:
         rule = getattr(self.rule, "__name__", type(self.rule).__name__)
         stop = f"; {self.stop}" if self.stop else ""
         return f"<Design: {n} points (d = {dim}), {rule} weights, for {pair}{stop}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the line of ``repr``, the MMD and the first points."""
+        n = len(self.points)
+        if n > MOST_POINTS_SHOWN:
+            below = (
+                f"Not computed for more than {MOST_POINTS_SHOWN} points: the weights, which are "
+                "design.weights, and bqlib.mmd(design.embedding, design.points, design.weights)."
+            )
+            return html_table(repr(self)[1:-1], [], below)
+        distance = mmd(self.embedding, self.points, self.weights)
+        rows = [("MMD", "below the rounding error" if np.isnan(distance) else f"{distance:.4g}")]
+        for i in range(min(n, FIRST_POINTS)):
+            point = np.array2string(self.points[i], precision=4, threshold=6, separator=", ")
+            rows.append((f"point {i}", f"{point}, weight {self.weights[i]:.4g}"))
+        below = f"The first {FIRST_POINTS} of {n} points." if n > FIRST_POINTS else ""
+        return html_table(repr(self)[1:-1], rows, below)
 
     @cached_property
     def weights(self) -> Array:

@@ -115,9 +115,8 @@ def joint(
 
     References
     ----------
-    On stationary points of the MMD: Chen, Bonnet, Kanagawa et al., arXiv:2505.20754. L-BFGS-B:
-    Byrd, Lu, Nocedal and Zhu, "A limited memory algorithm for bound constrained optimization",
-    1995.
+    Chen, Karvonen, Kanagawa and others, "Stationary MMD points", 2025. L-BFGS-B: Byrd, Lu, Nocedal
+    and Zhu, "A limited memory algorithm for bound constrained optimization", 1995.
     """
     n = checked_count(n, "n", 1)
     limit = limit_of_steps(n, iterations)

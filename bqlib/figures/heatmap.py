@@ -7,8 +7,7 @@ import numpy as np
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.patches import Rectangle
 
-from bqlib.analysis import maps
-from bqlib.analysis.fits import fit_rates
+from bqlib.analysis import maps, stored
 from bqlib.figures import panels, style
 from bqlib.figures.curves import named
 from bqlib.schema import SWEEP_DIMS
@@ -64,7 +63,7 @@ def heatmap(
     if absent:
         raise ValueError(f'a heat map of kind "{kind}" needs the argument {" and ".join(absent)}')
     if kind == "rate":
-        fits = fit_rates(dataset, windows=None if window is None else [window])
+        fits = stored.rates(dataset, windows=None if window is None else [window])
         return draw(maps.map_of_rates(fits), x, y)
     if kind == "error":
         return draw(maps.map_of_error(dataset, n, quantity), x, y, logarithmic=True)

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import xarray as xr
-from xarray.backends import BackendArray, BackendEntrypoint
+from xarray.backends import BackendArray
 from xarray.core import indexing
 
+from bqlib.results.lazy import opened, opened_from
 from bqlib.schema import FAILED, MISSING, OK, SWEEP_DIMS, TRIAL_DIMS, tables
 from bqlib.sweep.plugins import without_folder
 from bqlib.sweep.spec import science_of
@@ -84,19 +85,7 @@ def merge(datasets, names):
         for name, values in labels.items()
     }
     dataset = xr.Dataset(joined, coords, _attributes(datasets, configs))
-    return xr.open_dataset(dataset, engine=_Opened)
-
-
-class _Opened(BackendEntrypoint):
-    """Passes a dataset through ``xarray.open_dataset``, so that it behaves as one from a file.
-
-    Values are kept once they are read, and can be assigned.
-    """
-
-    open_dataset_parameters = ("filename_or_obj", "drop_variables")
-
-    def open_dataset(self, filename_or_obj, *, drop_variables=None):
-        return filename_or_obj
+    return opened(dataset, [store for own in datasets for store in opened_from(own)])
 
 
 # An array of its own, written as xarray's page "How to add a new backend" says, with what that page

@@ -108,6 +108,9 @@ def labels_of(experiment):
 
 def write_dataset(dataset, path):
     """Write a small dataset, for example of rates, as a Zarr store: whole or not at all."""
+    # Zarr has no settled form for texts of one length, as a single label is.
+    texts = {name: v.astype(object) for name, v in dataset.variables.items() if v.dtype.kind == "U"}
+    dataset = dataset.assign(texts)
     encoding = {name: codecs() for name in dataset.variables}
     for name, variable in dataset.variables.items():
         if variable.dtype.kind in "iub":
@@ -199,11 +202,11 @@ def open_curves(store):
 
 
 def _opened(store):
-    import xarray as xr  # loads pandas too, 0.6 s, and gathering needs neither
+    from bqlib.results.lazy import open_zarr  # loads xarray and pandas, 0.6 s; gathering does not
 
     record = record_of(store)
     try:
-        return xr.open_zarr(CheckedStore(store, record), chunks=None, consolidated=True)
+        return open_zarr(CheckedStore(store, record))
     except DamagedError:
         raise
     except Exception as error:  # of any kind, because any byte of the head can be wrong
