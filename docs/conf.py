@@ -119,7 +119,9 @@ class CommandHelp(SphinxDirective):
 def with_labels(app, doctree, page):
     """Write the head of a column into each of its cells, for screens too narrow for columns."""
     for table in doctree.findall(nodes.table):
-        heads = [entry for head in table.findall(nodes.thead) for entry in head.findall(nodes.entry)]
+        heads = [
+            entry for head in table.findall(nodes.thead) for entry in head.findall(nodes.entry)
+        ]
         if len(heads) < 3:  # two columns fit
             continue
         table["classes"].append("stacked")

@@ -41,7 +41,9 @@ def tables(claims):
         ]
         if rows:
             title = f"### {verdict.capitalize()}: {len(rows)} of {len(claims)}"
-            parts.append("\n".join([title, "", "| claim | measured | why |", "|---|---|---|", *rows]))
+            parts.append(
+                "\n".join([title, "", "| claim | measured | why |", "|---|---|---|", *rows])
+            )
     return "\n\n".join(parts) + "\n"
 
 

@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 
 import bqlib.access.accessor  # noqa: F401, as it registers .bq
 from bqlib.results.codec import empty_arrays
+from bqlib.results.lazy import TEXT
 from bqlib.results.retry import OUT_OF_MEMORY
 from bqlib.results.store import labels_of, provenance
 from bqlib.results.text import failure_of, one_line
@@ -127,18 +128,24 @@ def curves(
             at = (*(labels[dim].index(getattr(cell, dim)) for dim in SWEEP_DIMS), seed)
             _fill(arrays, at, trial.result())
     _warn_of_failures(arrays)
+    return _dataset(arrays, labels, provenance(whole))
+
+
+def _dataset(arrays, labels, attributes):
+    """The dataset in the form in which stores are opened."""
     coordinates, variables = tables(errors="integrand" in labels)
-    return xr.Dataset(
-        {
-            name: ((*SWEEP_DIMS, *v.dims), arrays[name], _about(v.long_name, v.units))
-            for name, v in variables.items()
-        },
-        {
-            name: (name, np.asarray(each), _about(*coordinates[name]))
-            for name, each in labels.items()
-        },
-        provenance(whole),
-    )
+    coords = {}
+    for name, values in labels.items():
+        texts = isinstance(values[0], str)
+        array = np.array(values, dtype=object) if texts else np.asarray(values)
+        coords[name] = (name, array, _about(*coordinates[name]))
+    data = {}
+    for name, variable in variables.items():
+        texts = variable.dtype is object
+        array = arrays[name].astype(TEXT) if texts else arrays[name]
+        dims = (*SWEEP_DIMS, *variable.dims)
+        data[name] = (dims, array, _about(variable.long_name, variable.units))
+    return xr.Dataset(data, coords, attributes)
 
 
 def _about(long_name, units):

@@ -1,7 +1,6 @@
 """Accuracy against seconds: which algorithm to take for the time there is."""
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from bqlib.figures import panels, style
 from bqlib.studies.refinement import steps_in_words
@@ -28,7 +27,7 @@ def accuracy_for_time(alternatives, cost, refinement):
     seconds = cost["seconds"].median("seed")
     sizes = cost["n"].values
     with style.ours():
-        figure = Figure(figsize=(7.4, 5.6), layout="constrained")
+        figure = style.Figure(figsize=(7.4, 5.6), layout="constrained")
         axes = figure.subplots()
         for plan in PLANS:
             if plan == "joint":

@@ -1,7 +1,6 @@
 """Bayesian quadrature in one dimension: Figure 2 of Huszar and Duvenaud (2012)."""
 
 import numpy as np
-from matplotlib.figure import Figure
 from scipy.linalg import cho_factor, cho_solve
 
 from bqlib.embeddings import embed
@@ -37,7 +36,7 @@ def bq_illustration():
     function = embedding.kernel(x, centres) @ heights
     mean, std = _posterior(embedding.kernel, points, values, x)
     with style.ours():
-        figure = Figure(figsize=(style.WIDTH, 3.9), layout="constrained")
+        figure = style.Figure(figsize=(style.WIDTH, 3.9), layout="constrained")
         left, right = figure.subplots(1, 2, width_ratios=(2.2, 1))
         _draw_process(left, x[:, 0], function, mean, std, points[:, 0], values, target.density(x))
         _draw_integral(right, posterior, truth)

@@ -2,7 +2,6 @@
 
 import numpy as np
 from matplotlib.colors import LogNorm
-from matplotlib.figure import Figure
 
 from bqlib.figures import style
 
@@ -37,7 +36,7 @@ def kernel_choice(study):
     mmd = np.exp(np.log(study["mmd"]).mean("seed"))
     own = study.attrs["lengthscale"]
     with style.ours():
-        figure = Figure(figsize=(style.WIDTH, 7.6), layout="constrained")
+        figure = style.Figure(figsize=(style.WIDTH, 7.6), layout="constrained")
         above, below = figure.subfigures(2, 1, height_ratios=(1, 0.95))
         panels = above.subplots(1, 3, sharey=True)
         for axes, factor in zip(panels, EVALUATE, strict=True):

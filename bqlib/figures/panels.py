@@ -4,7 +4,6 @@ import textwrap
 from itertools import product
 
 import numpy as np
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from bqlib.figures import style
@@ -45,7 +44,7 @@ def grid(
     """
     rows_each = -(-count // columns)
     rows = groups * rows_each
-    figure = Figure(figsize=(width, height * rows + margin), layout="constrained")
+    figure = style.Figure(figsize=(width, height * rows + margin), layout="constrained")
     places = figure.subplots(rows, columns, sharex=True, sharey=sharey, squeeze=False)
     by_group = places.reshape(groups, rows_each * columns)
     for axes in by_group[:, count:].flat:

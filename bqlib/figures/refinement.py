@@ -1,7 +1,6 @@
 """What a local optimiser brings to SBQ."""
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from bqlib.figures import panels, style
 from bqlib.studies.refinement import steps_in_words
@@ -37,7 +36,7 @@ def refinement(study):
     n, mmd = study["n"].values, study["mmd"].transpose("plan", "seed", "n")
     own = mmd.sel(plan="sbq").values
     with style.ours():
-        figure = Figure(figsize=(style.WIDTH, 4.2), layout="constrained")
+        figure = style.Figure(figsize=(style.WIDTH, 4.2), layout="constrained")
         left, right = figure.subplots(1, 2)
         for plan, (look, label) in PLANS.items():
             curves = mmd.sel(plan=plan).values

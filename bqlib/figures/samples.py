@@ -1,7 +1,6 @@
 """Samples on the density of their target: Figure 1 of Huszar and Duvenaud (2012)."""
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from bqlib.analysis.cells import embedding_of
 from bqlib.analysis.paper import HERDING_POINTS, SBQ_POINTS, matching_sizes, papers_cell
@@ -30,7 +29,7 @@ def samples(dataset):
     weights = bq(embedding, sbq).final(len(sbq))
     looks = style.line_styles(["sbq", "herding"])
     with style.ours():
-        figure = Figure(figsize=(6.4, 6.2), layout="constrained")
+        figure = style.Figure(figsize=(6.4, 6.2), layout="constrained")
         axes = figure.subplots()
         _draw_density(axes, target)
         axes.scatter(

@@ -3,6 +3,7 @@
 import io
 from pathlib import Path
 
+import matplotlib.figure
 from matplotlib.style import context
 
 from bqlib.results.files import write_atomically
@@ -124,6 +125,17 @@ def counted(number, noun):
     ('1 seed', '10 seeds')
     """
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+class Figure(matplotlib.figure.Figure):
+    """A figure of matplotlib that a notebook shows, whatever backend it has."""
+
+    def _repr_png_(self):
+        buffer = io.BytesIO()
+        with ours():
+            self.savefig(buffer, format="png")
+        width, height = (round(100 * inches) for inches in self.get_size_inches())
+        return buffer.getvalue(), {"width": width, "height": height}  # on the page
 
 
 def save(figure, path):

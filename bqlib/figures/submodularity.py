@@ -1,7 +1,6 @@
 """Greedy picks against the best ones, and what theory promises."""
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from bqlib.figures import panels, style
 
@@ -25,7 +24,7 @@ def submodularity(study):
     promised = 1 - np.exp(-study["ratio"].transpose("seed", "picks").values)
     weaker = 1 - np.exp(-study["eigenvalue"].values[:, None] * np.ones(len(picks)))
     with style.ours():
-        figure = Figure(figsize=(6.6, 4.6), layout="constrained")
+        figure = style.Figure(figsize=(6.6, 4.6), layout="constrained")
         axes = figure.subplots()
         for values, color, marker, label in (
             (reached, REACHED, "D", "reached by greedy picks"),

@@ -1,7 +1,6 @@
 """Histogram of BQ weights: Figure 3 of Huszar and Duvenaud (2012)."""
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from bqlib import published
 from bqlib.analysis.paper import bq_weights, papers_cell
@@ -30,7 +29,7 @@ def weight_histogram(dataset):
     width = (right[-1] - left[0]) / BINS
     looks = style.line_styles(["sbq", "herding_bq"])
     with style.ours():
-        figure = Figure(figsize=(style.WIDTH, 4.3), layout="constrained")
+        figure = style.Figure(figsize=(style.WIDTH, 4.3), layout="constrained")
         for axes, (algorithm, points) in zip(
             figure.subplots(1, 2, sharex=True, sharey=True),
             (("sbq", "sbq"), ("herding_bq", "herding")),
