@@ -31,6 +31,8 @@ extensions = [
 exclude_patterns = ["_build", "_templates", "claims.md"]  # the last is a part of another page
 templates_path = ["_templates"]
 
+smartquotes_action = "q"  # two hyphens start an option, and are no dash
+
 html_theme = "furo"
 html_static_path = ["_static"]
 html_css_files = ["pages.css"]
@@ -119,13 +121,17 @@ class CommandHelp(SphinxDirective):
 def with_labels(app, doctree, page):
     """Write the head of a column into each of its cells, for screens too narrow for columns."""
     for table in doctree.findall(nodes.table):
-        heads = [entry for head in table.findall(nodes.thead) for entry in head.findall(nodes.entry)]
+        heads = [
+            entry for head in table.findall(nodes.thead) for entry in head.findall(nodes.entry)
+        ]
         if len(heads) < 3:  # two columns fit
             continue
         table["classes"].append("stacked")
         for row in next(table.findall(nodes.tbody)).children:
             for head, cell in list(zip(heads, row.children, strict=True))[1:]:
-                if cell.children and head.astext():
+                if not cell.astext():
+                    cell["classes"].append("empty")
+                elif head.astext():
                     label = nodes.inline("", "", *head.deepcopy()[0].children, classes=["column"])
                     cell[0].insert(0, label)
 
