@@ -6,6 +6,7 @@ from pathlib import Path
 
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
+from jupyter_client import KernelManager
 from sphinx.util.docutils import SphinxDirective
 
 import bqlib
@@ -52,6 +53,8 @@ nb_execution_raise_on_error = True
 nb_execution_show_tb = True
 nb_merge_streams = True
 nb_ipywidgets_js = {}  # scripts from elsewhere
+# Other users of the machine cannot read along, and the kernel does not warn that they can.
+KernelManager.transport_encryption.default_value = "auto"
 
 bibtex_bibfiles = ["references.bib"]
 bibtex_reference_style = "author_year"
