@@ -99,6 +99,9 @@ def find_public(app, env, node, content):
         return domain.resolve_xref(env, where, app.builder, "obj", f"bqlib.{name}", node, content)
 
 
+HOW_MANY = {"?": ", optional", "*": ", any number", "+": ", one or more"}
+
+
 class CommandHelp(SphinxDirective):
     """What the help of a command of ``bqlib`` says, from the same records as the parser."""
 
@@ -110,12 +113,11 @@ class CommandHelp(SphinxDirective):
         examples = "\n".join(command.examples)
         arguments = nodes.definition_list(classes=["arguments"])
         for name, keywords in command.arguments:
-            shown = keywords.get("metavar", name)
+            shown = keywords.get("metavar") or "|".join(keywords.get("choices", [name]))
             if name.startswith("-") and keywords.get("action") != "store_true":
                 shown = f"{name} {keywords.get('metavar', name.strip('-').upper())}"
             term = nodes.term("", "", nodes.literal(shown, shown))
-            if keywords.get("nargs") in ("?", "*"):
-                term += nodes.Text(", optional")
+            term += nodes.Text(HOW_MANY.get(keywords.get("nargs"), ""))
             help_ = nodes.definition("", nodes.paragraph("", keywords["help"]))
             arguments += nodes.definition_list_item("", term, help_)
         return [about, nodes.literal_block(examples, examples, language="sh"), arguments]
