@@ -134,6 +134,27 @@ def cited(docstring):
             yield year[0], source
 
 
+def run_blocks(name):
+    """Run the Python of a page, and return what its names hold."""
+    names = {}
+    for language, code, _ in blocks(ROOT / "docs" / name):
+        assert language == "python"
+        exec(code, names)
+    return names
+
+
+def test_designs_of_the_questions_end_as_the_answers_say():
+    names = run_blocks("faq.md")
+    assert len(names["long"].points) < 100
+    assert "pivot" in names["long"].stop
+    assert (len(names["rough"].points), names["rough"].stop) == (100, "")
+
+
+def test_integrals_of_the_page_agree_with_many_draws(capsys):
+    run_blocks("integrands.md")
+    assert capsys.readouterr().out.endswith("True\nTrue\n")
+
+
 def test_every_source_of_a_docstring_is_in_the_bibliography():
     entries = parse_file(ROOT / "docs" / "references.bib").entries.values()
     known = [(entry.fields["year"], entry.persons["author"][0]) for entry in entries]
