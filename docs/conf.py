@@ -108,6 +108,7 @@ class CommandHelp(SphinxDirective):
     required_arguments = 1
 
     def run(self):
+        self.env.note_reread()  # the code can change when the page does not
         (command,) = (c for c in COMMANDS if c.name == self.arguments[0])
         about = nodes.paragraph("", command.about)
         examples = "\n".join(command.examples)
