@@ -6,6 +6,7 @@ from pathlib import Path
 
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
+from jupyter_client import KernelManager
 from sphinx.util.docutils import SphinxDirective
 
 import bqlib
@@ -31,6 +32,8 @@ extensions = [
 exclude_patterns = ["_build", "_templates", "claims.md"]  # the last is a part of another page
 templates_path = ["_templates"]
 
+smartquotes_action = "q"  # two hyphens start an option, and are no dash
+
 html_theme = "furo"
 html_static_path = ["_static"]
 html_css_files = ["pages.css"]
@@ -50,6 +53,8 @@ nb_execution_raise_on_error = True
 nb_execution_show_tb = True
 nb_merge_streams = True
 nb_ipywidgets_js = {}  # scripts from elsewhere
+# Other users of the machine cannot read along, and the kernel does not warn that they can.
+KernelManager.transport_encryption.default_value = "auto"
 
 bibtex_bibfiles = ["references.bib"]
 bibtex_reference_style = "author_year"
@@ -94,23 +99,26 @@ def find_public(app, env, node, content):
         return domain.resolve_xref(env, where, app.builder, "obj", f"bqlib.{name}", node, content)
 
 
+HOW_MANY = {"?": ", optional", "*": ", any number", "+": ", one or more"}
+
+
 class CommandHelp(SphinxDirective):
     """What the help of a command of ``bqlib`` says, from the same records as the parser."""
 
     required_arguments = 1
 
     def run(self):
+        self.env.note_reread()  # the code can change when the page does not
         (command,) = (c for c in COMMANDS if c.name == self.arguments[0])
         about = nodes.paragraph("", command.about)
         examples = "\n".join(command.examples)
         arguments = nodes.definition_list(classes=["arguments"])
         for name, keywords in command.arguments:
-            shown = keywords.get("metavar", name)
+            shown = keywords.get("metavar") or "|".join(keywords.get("choices", [name]))
             if name.startswith("-") and keywords.get("action") != "store_true":
                 shown = f"{name} {keywords.get('metavar', name.strip('-').upper())}"
             term = nodes.term("", "", nodes.literal(shown, shown))
-            if keywords.get("nargs") in ("?", "*"):
-                term += nodes.Text(", optional")
+            term += nodes.Text(HOW_MANY.get(keywords.get("nargs"), ""))
             help_ = nodes.definition("", nodes.paragraph("", keywords["help"]))
             arguments += nodes.definition_list_item("", term, help_)
         return [about, nodes.literal_block(examples, examples, language="sh"), arguments]
@@ -127,7 +135,9 @@ def with_labels(app, doctree, page):
         table["classes"].append("stacked")
         for row in next(table.findall(nodes.tbody)).children:
             for head, cell in list(zip(heads, row.children, strict=True))[1:]:
-                if cell.children and head.astext():
+                if not cell.astext():
+                    cell["classes"].append("empty")
+                elif head.astext():
                     label = nodes.inline("", "", *head.deepcopy()[0].children, classes=["column"])
                     cell[0].insert(0, label)
 

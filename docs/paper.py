@@ -1,4 +1,4 @@
-"""Write the results of the paper's sweep into these pages. Run: python docs/paper.py [results/paper]
+"""Write the paper's results into these pages. Run: python docs/paper.py [results/paper]
 
 `make paper` makes the results. This writes the tables of docs/claims.md, and the figures of
 docs/paper.md with few colours, which makes them small.

@@ -4,6 +4,7 @@ A block that runs only on a cluster or by hand has the comment `<!-- not run: re
 The tutorial's blocks, its commands as well, run as they stand in a copy of the project.
 """
 
+import ast
 import importlib.util
 import json
 import os
@@ -11,17 +12,22 @@ import re
 import shutil
 import subprocess
 import sys
+import unicodedata
 from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from checkout import Checkout, jobs
+from pybtex.database import parse_file, parse_string
 from synthetic_sweep import power_curves, sweep
 
 import bqlib
 import bqlib.access.accessor  # as opening real results does
 from bqlib import Candidates, ExponentiatedQuadratic, GaussianMixture, schema
 from bqlib.access import opening
+from bqlib.claims import CHECKS, Claim
+from bqlib.claims.evidence import FAILS
 from bqlib.discrepancy import mmd2_of_prefixes
 from bqlib.rates import power_law
 from bqlib.studies.alternatives import STUDY as ALTERNATIVES
@@ -120,6 +126,114 @@ def test_links_lead_somewhere(page):
         assert (ROOT / script).exists(), script
 
 
+def cited(docstring):
+    """Year, and the text with it, of each source that a docstring names."""
+    section = docstring.partition("References\n----------\n")[2].partition("\n\n")[0]
+    for source in re.split(r"(?<=[12]\d{3})\b", section):
+        if year := re.search(r"\b(19|20)\d\d$", source):
+            yield year[0], source
+
+
+def run_blocks(name):
+    """Run the Python of a page, and return what its names hold."""
+    names = {}
+    for language, code, _ in blocks(ROOT / "docs" / name):
+        assert language == "python"
+        exec(code, names)
+    return names
+
+
+def test_designs_of_the_questions_end_as_the_answers_say():
+    names = run_blocks("faq.md")
+    assert len(names["long"].points) < 100
+    assert "pivot" in names["long"].stop
+    assert (len(names["rough"].points), names["rough"].stop) == (100, "")
+
+
+def test_integrals_of_the_page_agree_with_many_draws(capsys):
+    run_blocks("integrands.md")
+    assert capsys.readouterr().out.endswith("True\nTrue\n")
+
+
+def test_every_source_of_a_docstring_is_in_the_bibliography():
+    entries = parse_file(ROOT / "docs" / "references.bib").entries.values()
+    known = [(entry.fields["year"], entry.persons["author"][0]) for entry in entries]
+    found = 0
+    for path in (ROOT / "bqlib").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                for year, source in cited(ast.get_docstring(node) or ""):
+                    first = [" ".join(person.last_names) for y, person in known if y == year]
+                    assert any(in_ascii(name) in in_ascii(source) for name in first), (path, source)
+                    found += 1
+    assert found > 25
+
+
+@pytest.mark.parametrize("page", PAGES[1:], ids=lambda page: page.name)
+def test_pages_cite_through_the_bibliography(page):
+    entries = parse_file(ROOT / "docs" / "references.bib").entries
+    text = page.read_text(encoding="utf-8")
+    assert set(re.findall(r"{cite:\w+}`(.+?)`", text)) <= set(entries)
+    if page.name != "claims.md":  # what `bqlib claims` prints
+        assert not re.findall(r"[A-Z][a-zá-ú]+,? \(?(?:19|20)\d\d\b", text)
+
+
+def in_ascii(text):
+    """A name as it is written without accents; TeX's come as commands."""
+    text = re.sub(r"[{}\\'\"]", "", text)
+    return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+
+
+def test_the_entry_to_cite_is_that_of_the_citation_file():
+    page = (ROOT / "docs" / "citing.md").read_text(encoding="utf-8")
+    entry = parse_string(re.search("```bibtex\n(.*?)```", page, re.DOTALL)[1], "bibtex")
+    fields = entry.entries["bqlib"].fields
+    stated = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert (fields["title"], fields["version"]) == (stated["title"], stated["version"])
+    (author,) = entry.entries["bqlib"].persons["author"]
+    assert str(author).strip("{}") == stated["authors"][0]["name"]
+
+
+def test_every_figure_has_a_text_in_its_place():
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        assert not re.search(r"!\[\s*\]", text), page
+        plots = re.findall(r"^\.\. plot:: (.*\n(?: .*\n)*)", text, re.MULTILINE)
+        assert all(":alt: " in plot for plot in plots), page
+
+
+def test_every_page_is_reached_from_the_index():
+    text = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    listed = {
+        name
+        for tree in re.findall("```{toctree}(.*?)```", text, re.DOTALL)
+        for name in tree.split()
+    }
+    parts = {"index", "claims"}  # the page itself, and a part of another page
+    assert {page.stem for page in PAGES[1:]} - parts <= listed
+
+
+def test_the_tables_of_claims_have_every_claim_of_the_code(paper_page):
+    page = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
+    sections = page.split("### ")[1:]
+    cells = [re.findall(r"^\| (.+?) \| ", section, re.MULTILINE)[1:] for section in sections]
+    for section, rows in zip(sections, cells, strict=True):
+        assert section.partition("\n")[0].endswith(f": {len(rows)} of {len(CHECKS)}")
+    expected = [paper_page.first_cell(check.text, check.where) for check in CHECKS]
+    assert sorted(cell for rows in cells for cell in rows) == sorted(expected)
+
+
+def test_the_tables_of_claims_show_texts_as_they_are(paper_page):
+    claim = Claim("name", "|x_1| < $2", "Figure *", "rule", "[0, 1]", FAILS, "`a`")
+    assert paper_page.tables([claim]).splitlines() == [
+        "### Does not hold: 1 of 1",
+        "",
+        "| claim | measured | why |",
+        "|---|---|---|",
+        r"| \|x\_1\| \< \$2 (Figure \*) | \[0, 1\] | \`a\` |",
+    ]
+
+
 @pytest.fixture(scope="module")
 def paper():
     """Target and kernel of the paper."""
@@ -155,13 +269,24 @@ def test_residuals_of_a_curve_are_as_correlated_as_the_page_says(paper, name):
     assert residual[1:] @ residual[:-1] > 0.9 * (residual @ residual)
 
 
-@pytest.fixture(scope="module")
-def measured():
-    """The script that compares numbers of the pages with results."""
-    spec = importlib.util.spec_from_file_location("measured", ROOT / "docs" / "measured.py")
+def script(name):
+    """A script of docs/ as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def measured():
+    """The script that compares numbers of the pages with results."""
+    return script("measured")
+
+
+@pytest.fixture(scope="module")
+def paper_page():
+    """The script that writes results of the paper into the pages."""
+    return script("paper")
 
 
 def test_measured_numbers_are_looked_up_in_sentences_of_the_pages(measured):
