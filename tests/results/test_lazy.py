@@ -15,16 +15,22 @@ from bqlib.results.store import open_dataset
 
 @pytest.fixture(scope="module")
 def kinds(complete):
-    """Name to a dataset, one of its quantities, and a dimension to work along."""
+    """Name to a dataset, one of its quantities, and a dimension to work along.
+
+    All but the experiment are loaded, as reading them again for each verb takes long.
+    """
     folder = complete[1]
     curves = bqlib.open_results(folder)
+    rates, cost = (
+        open_dataset(folder / name).load() for name in ("rates.zarr", "studies/cost.zarr")
+    )
     return {
         "crossover": (curves.bq.crossover("herding", "iid"), "points_needed", "lengthscale"),
         "experiment": (curves, "mmd", "algorithm"),
-        "merged": (bqlib.open_results([folder, folder]), "mmd", "algorithm"),
-        "rates": (open_dataset(folder / "rates.zarr"), "misfit", "algorithm"),
+        "merged": (bqlib.open_results([folder, folder]).load(), "mmd", "algorithm"),
+        "rates": (rates, "misfit", "algorithm"),
         "fitted": (curves.bq.rates([(2, 11)]), "misfit", "algorithm"),
-        "study": (open_dataset(folder / "studies" / "cost.zarr"), "seconds", "plan"),
+        "study": (cost, "seconds", "plan"),
     }
 
 
