@@ -3,19 +3,25 @@
 import subprocess
 import sys
 
+import pandas as pd
 import pytest
 import xarray as xr
+from matplotlib import pyplot as plt
 from synthetic_sweep import power_curves, sweep
 
 import bqlib.access.accessor  # noqa: F401
 from bqlib.analysis import comparison, fits
-from bqlib.schema import TRIAL_DIMS
+from bqlib.schema import OK, TRIAL_DIMS
 
 
 def test_it_is_the_functions_with_the_dataset_first():
     curves = sweep({"iid": power_curves(0.5), "sbq": power_curves(1)})
     xr.testing.assert_identical(curves.bq.rates(), fits.fit_rates(curves))
     xr.testing.assert_identical(curves.bq.rates([(20, 99)]), fits.fit_rates(curves, [(20, 99)]))
+    pd.testing.assert_frame_equal(
+        curves.bq.rate_table((20, 99)),
+        fits.rate_table(fits.fit_rates(curves, [(20, 99)])),
+    )
     xr.testing.assert_identical(
         curves.bq.crossover("sbq", "iid"), comparison.crossover(curves, "sbq", "iid")
     )
@@ -23,6 +29,31 @@ def test_it_is_the_functions_with_the_dataset_first():
     assert len(curves.bq.plot.curves().axes) == 1
     (drawn,) = curves.bq.plot.heatmap("error", n=50, y="target").axes[0].images
     assert drawn.get_array().shape == (1, 1)
+
+
+CHANGES = {
+    "where": lambda curves: curves.where(curves["status"] == OK),
+    "where drop": lambda curves: curves.where(curves["algorithm"] != "none", drop=True),
+    "concat": lambda curves: xr.concat(
+        [curves.sel(algorithm=[name]) for name in ("iid", "sbq")], "algorithm"
+    ),
+    "merge": lambda curves: xr.merge([curves[["mmd", "status"]], curves[["reason"]]]),
+    "sel": lambda curves: curves.sel(target="chen2010_mixture").squeeze(),
+    "transpose": lambda curves: curves.transpose(..., "target", "algorithm"),
+    "chunk": lambda curves: curves.chunk(algorithm=1),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_it_works_on_what_xarray_made_of_curves(change):
+    curves = sweep({"iid": power_curves(0.5), "sbq": power_curves(1)}, windows=((20, 99),))
+    changed = CHANGES[change](curves)
+    pd.testing.assert_frame_equal(changed.bq.rate_table(), curves.bq.rate_table())
+    found, expected = (each.bq.crossover("sbq", "iid").squeeze() for each in (changed, curves))
+    xr.testing.assert_equal(found.transpose(*expected.dims), expected)
+    assert len(changed.bq.plot.curves().axes) == 1
+    assert changed.bq.plot.heatmap(y="target").axes[0].images
+    plt.close("all")
 
 
 OPENING = """
