@@ -44,15 +44,27 @@ CHANGES = {
 }
 
 
+@pytest.fixture(scope="module")
+def small():
+    """Curves, and what two functions find in them."""
+    curves = {name: power_curves(rate, seeds=5, n=40) for name, rate in (("iid", 0.5), ("sbq", 1))}
+    curves = sweep(curves, windows=((5, 40),))
+    return curves, curves.bq.rate_table(), curves.bq.crossover("sbq", "iid").squeeze()
+
+
 @pytest.mark.parametrize("change", CHANGES)
-def test_it_works_on_what_xarray_made_of_curves(change):
-    curves = sweep({"iid": power_curves(0.5), "sbq": power_curves(1)}, windows=((20, 99),))
+def test_it_works_on_what_xarray_made_of_curves(small, change):
+    curves, table, crossed = small
     changed = CHANGES[change](curves)
-    pd.testing.assert_frame_equal(changed.bq.rate_table(), curves.bq.rate_table())
-    found, expected = (each.bq.crossover("sbq", "iid").squeeze() for each in (changed, curves))
-    xr.testing.assert_equal(found.transpose(*expected.dims), expected)
-    assert len(changed.bq.plot.curves().axes) == 1
-    assert changed.bq.plot.heatmap(y="target").axes[0].images
+    pd.testing.assert_frame_equal(changed.bq.rate_table(), table)
+    found = changed.bq.crossover("sbq", "iid").squeeze()
+    xr.testing.assert_equal(found.transpose(*crossed.dims), crossed)
+
+
+def test_figures_of_chunked_curves_are_drawn(small):
+    chunked = small[0].chunk(algorithm=1)
+    assert len(chunked.bq.plot.curves().axes) == 1
+    assert chunked.bq.plot.heatmap("error", n=9, y="target").axes[0].images
     plt.close("all")
 
 
