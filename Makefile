@@ -37,7 +37,7 @@ lint: setup ## check style, types and the workflow, change nothing
 
 docs: setup ## build the documentation; ARGS="-b linkcheck" tries links to elsewhere
 	@rm -rf docs/_api
-	@echo "Building the documentation, which takes a minute or two; only faults are shown."
+	@echo "Building the documentation, which takes a minute or two."
 	@$(IN_VENV) exec python -m sphinx -W --keep-going -n -q -j auto docs docs/_build $(ARGS)
 	@echo "The documentation is in docs/_build/index.html"
 
@@ -49,7 +49,7 @@ lock: ## write requirements.lock from pyproject.toml; ARGS=--upgrade takes newer
 
 clean: ## remove .venv and caches; results stay
 	[ -L .venv ] || rm -f .venv/ready # of a link only the link goes
-	rm -rf .venv docs/_api docs/_build .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv docs/_api docs/_build docs/jupyter_execute .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find bqlib tests tools workflow benchmarks docs -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 help: ## list these commands

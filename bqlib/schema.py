@@ -144,7 +144,8 @@ def on_all_dims(dataset: Any, names: Iterable[str]) -> Any:
             "the dataset has not every n from 1 on, without which no n of a curve can be told: "
             "select n in what comes out, or by n=slice(1, ...)"
         )
-    return part.expand_dims([dim for dim in TRIAL_DIMS if dim not in part.dims])
+    part = part.expand_dims([dim for dim in TRIAL_DIMS if dim not in part.dims])
+    return part.compute() if part.chunks else part  # as functions of arrays take no Dask arrays
 
 
 def long_name(dataset: Any, quantity: str) -> str:

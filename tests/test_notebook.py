@@ -1,50 +1,52 @@
-"""The notebook of the documentation runs to its last cell, and shows what it says."""
+"""What notebooks show of designs and integrals."""
 
-from pathlib import Path
-
-import nbformat
+import numpy as np
 import pytest
-from nbclient import NotebookClient
 
-NOTEBOOK = Path(__file__).parent.parent / "docs" / "notebook.ipynb"
+from bqlib import ExponentiatedQuadratic, GaussianMixture, iid, mmd, sbq
+from bqlib.designs import design as module
+from bqlib.notebook import html_table
+from bqlib.posterior import Integral
 
-
-@pytest.fixture(scope="module")
-def outputs(tmp_path_factory):
-    """Source to outputs of each cell of code, after a run in a kernel of its own."""
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
-    folder = str(tmp_path_factory.mktemp("notebook"))
-    where = {"metadata": {"path": folder}}
-    client = NotebookClient(notebook, timeout=120, resources=where)
-    ran = client.execute()
-    return {cell.source: cell.outputs for cell in ran.cells if cell.cell_type == "code"}
+NORMAL = GaussianMixture([1.0], [[0.0, 0.0]], [np.eye(2)])
 
 
-def shown(outputs, start):
-    """What the one cell that starts so shows, by its type."""
-    (found,) = (cell for source, cell in outputs.items() if source.startswith(start))
-    return found[-1]["data"]
+def test_texts_stay_texts():
+    shown = html_table("a < b", [("<script>", 'x & "y"')], "<b>")
+    assert shown == (
+        "<div><strong>a &lt; b</strong><table><tr><th>&lt;script&gt;</th>"
+        "<td>x &amp; &quot;y&quot;</td></tr></table><p>&lt;b&gt;</p></div>"
+    )
+    assert "<p>" not in html_table("a", [])
 
 
-def test_it_has_no_outputs_of_its_own():
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
-    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    assert len(code) == 15
-    assert not any(cell.outputs or cell.execution_count for cell in code)
+def test_a_design_shows_its_mmd_its_end_and_its_first_points():
+    design = sbq(NORMAL, ExponentiatedQuadratic(5.0), n=60, rng=0)
+    shown = design._repr_html_()
+    assert f"<td>{mmd(design.embedding, design.points, design.weights):.4g}</td>" in shown
+    assert "of 60: the next pivot is below" in shown
+    assert shown.count("weight ") == 5 and f"The first 5 of {len(design.points)} points" in shown
+    assert f"weight {design.weights[4]:.4g}" in shown
+    assert "The first" not in iid(NORMAL, ExponentiatedQuadratic(1.0), n=5, rng=0)._repr_html_()
 
 
-def test_every_cell_shows_what_it_is_for(outputs):
-    assert "40 points" in shown(outputs, "design =")["text/html"]
-    assert "95 % interval" in shown(outputs, "integral =")["text/html"]
-    assert "lengthscale" in outputs["curves"][-1]["data"]["text/html"]
-    assert shown(outputs, 'curves.bq.plot.curves("mmd"')["image/png"]
-    assert shown(outputs, 'curves.bq.plot.heatmap("rate")')["image/png"]
-    assert "<th>verdict</th>" in shown(outputs, "curves.bq.rate_table()")["text/html"]
-    assert shown(outputs, "import tempfile")["text/plain"] == "True"
+def test_a_large_design_says_that_weights_are_not_computed(monkeypatch):
+    monkeypatch.setattr(module, "MOST_POINTS_SHOWN", 9)
+    monkeypatch.setattr(module, "mmd", None)
+    shown = iid(NORMAL, ExponentiatedQuadratic(1.0), n=10, rng=0)._repr_html_()
+    assert "Design: 10 points" in shown and "Not computed for more than 9 points" in shown
 
 
-def test_nothing_but_the_progress_bar_is_written_beside_it(outputs):
-    for source, cell in outputs.items():
-        written = "".join(output["text"] for output in cell if output["output_type"] == "stream")
-        assert ("80/80" in written) == source.startswith("curves = bqlib.curves(")
-        assert "Warning" not in written
+def test_a_mmd_below_rounding_is_said_to_be(monkeypatch):
+    monkeypatch.setattr(module, "mmd", lambda *given: np.nan)
+    shown = iid(NORMAL, ExponentiatedQuadratic(1.0), n=3, rng=0)._repr_html_()
+    assert "<th>MMD</th><td>below the rounding error</td>" in shown
+
+
+@pytest.mark.parametrize("freedom", [np.inf, 7.0])
+def test_an_integral_shows_its_interval(freedom):
+    found = Integral(0.25, 1e-4, 2.0, freedom)
+    lower, upper = found.interval(0.95)
+    shown = found._repr_html_()
+    assert f"<td>{lower:.9g} to {upper:.9g}</td>" in shown
+    assert "<td>0.25</td>" in shown and f"<td>{freedom:g}</td>" in shown

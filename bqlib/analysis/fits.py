@@ -174,13 +174,9 @@ def rate_table(found, window=None):
     Raises
     ------
     ValueError
-        If `found` lacks the window.
+        If `found` lacks the window, or has none.
     """
-    windows = found["window"].values.tolist()
-    label = windows[0] if window is None else "-".join(map(str, window))
-    if label not in windows:
-        raise ValueError(f"window {label} was not fitted; those fitted are {', '.join(windows)}")
-    fit = found.sel(window=label)
+    fit = found.sel(window=label_of(found, window))
     power = fit.sel(model="power_law", drop=True)
     columns = {
         **{name: power[name] for name in ("rate", "rate_low", "rate_high")},
@@ -190,6 +186,23 @@ def rate_table(found, window=None):
     }
     table = xr.Dataset(columns).to_dataframe(dim_order=SWEEP_DIMS).reset_index()
     return table[[*SWEEP_DIMS, "window", *columns]]
+
+
+def label_of(found, window=None):
+    """The label of a window (first, last) in rates of :func:`fit_rates`, or of their first one.
+
+    Raises
+    ------
+    ValueError
+        If the rates lack the window, or have none.
+    """
+    windows = found["window"].values.tolist()
+    if not windows:
+        raise ValueError("the sweep has no rate window: give one, for example window=(20, 200)")
+    label = windows[0] if window is None else "-".join(map(str, window))
+    if label not in windows:
+        raise ValueError(f"window {label} was not fitted; those fitted are {', '.join(windows)}")
+    return label
 
 
 def _misfit(fit):

@@ -5,6 +5,7 @@ import xarray as xr
 
 from bqlib.analysis.cells import attrs
 from bqlib.analysis.comparison import points_needed
+from bqlib.analysis.fits import label_of
 from bqlib.rates import median_interval
 from bqlib.schema import FAILED, OK, long_name, on_all_dims
 
@@ -105,7 +106,7 @@ def map_of_rates(rates, window=None):
         tell ("undecided"), it is only the mean slope of the curve in the window, and the word
         says so.
     """
-    window = rates["window"].values[0] if window is None else window
+    window = label_of(rates) if window is None else window
     fit = rates.sel(window=window, model="power_law", drop=True)
     fitted = fit["n_seeds"] > 0
     words = _in_words(MODEL_WORDS.get, fit["verdict"])

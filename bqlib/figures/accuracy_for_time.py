@@ -27,7 +27,7 @@ def accuracy_for_time(alternatives, cost, refinement):
     seconds = cost["seconds"].median("seed")
     sizes = cost["n"].values
     with style.ours():
-        figure = style.Figure(figsize=(7.4, 5.6), layout="constrained")
+        figure = style.figure(7.4, 5.6)
         axes = figure.subplots()
         for plan in PLANS:
             if plan == "joint":

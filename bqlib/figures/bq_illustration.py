@@ -36,7 +36,7 @@ def bq_illustration():
     function = embedding.kernel(x, centres) @ heights
     mean, std = _posterior(embedding.kernel, points, values, x)
     with style.ours():
-        figure = style.Figure(figsize=(style.WIDTH, 3.9), layout="constrained")
+        figure = style.figure(style.WIDTH, 3.9)
         left, right = figure.subplots(1, 2, width_ratios=(2.2, 1))
         _draw_process(left, x[:, 0], function, mean, std, points[:, 0], values, target.density(x))
         _draw_integral(right, posterior, truth)

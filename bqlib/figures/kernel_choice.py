@@ -36,7 +36,7 @@ def kernel_choice(study):
     mmd = np.exp(np.log(study["mmd"]).mean("seed"))
     own = study.attrs["lengthscale"]
     with style.ours():
-        figure = style.Figure(figsize=(style.WIDTH, 7.6), layout="constrained")
+        figure = style.figure(style.WIDTH, 7.6)
         above, below = figure.subfigures(2, 1, height_ratios=(1, 0.95))
         panels = above.subplots(1, 3, sharey=True)
         for axes, factor in zip(panels, EVALUATE, strict=True):

@@ -44,7 +44,7 @@ def grid(
     """
     rows_each = -(-count // columns)
     rows = groups * rows_each
-    figure = style.Figure(figsize=(width, height * rows + margin), layout="constrained")
+    figure = style.figure(width, height * rows + margin)
     places = figure.subplots(rows, columns, sharex=True, sharey=sharey, squeeze=False)
     by_group = places.reshape(groups, rows_each * columns)
     for axes in by_group[:, count:].flat:

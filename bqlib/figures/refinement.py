@@ -36,7 +36,7 @@ def refinement(study):
     n, mmd = study["n"].values, study["mmd"].transpose("plan", "seed", "n")
     own = mmd.sel(plan="sbq").values
     with style.ours():
-        figure = style.Figure(figsize=(style.WIDTH, 4.2), layout="constrained")
+        figure = style.figure(style.WIDTH, 4.2)
         left, right = figure.subplots(1, 2)
         for plan, (look, label) in PLANS.items():
             curves = mmd.sel(plan=plan).values

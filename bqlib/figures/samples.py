@@ -29,7 +29,7 @@ def samples(dataset):
     weights = bq(embedding, sbq).final(len(sbq))
     looks = style.line_styles(["sbq", "herding"])
     with style.ours():
-        figure = style.Figure(figsize=(6.4, 6.2), layout="constrained")
+        figure = style.figure(6.4, 6.2)
         axes = figure.subplots()
         _draw_density(axes, target)
         axes.scatter(

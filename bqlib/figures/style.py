@@ -3,7 +3,7 @@
 import io
 from pathlib import Path
 
-import matplotlib.figure
+from matplotlib.figure import Figure
 from matplotlib.style import context
 
 from bqlib.results.files import write_atomically
@@ -127,8 +127,13 @@ def counted(number, noun):
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-class Figure(matplotlib.figure.Figure):
-    """A figure of matplotlib that a notebook shows, whatever backend it has."""
+def figure(width, height):
+    """An empty figure of this size in inches, which notebooks show."""
+    return _Figure(figsize=(width, height), layout="constrained")
+
+
+class _Figure(Figure):
+    """A figure that a notebook shows, whatever backend matplotlib has there."""
 
     def _repr_png_(self):
         buffer = io.BytesIO()

@@ -24,7 +24,7 @@ def submodularity(study):
     promised = 1 - np.exp(-study["ratio"].transpose("seed", "picks").values)
     weaker = 1 - np.exp(-study["eigenvalue"].values[:, None] * np.ones(len(picks)))
     with style.ours():
-        figure = style.Figure(figsize=(6.6, 4.6), layout="constrained")
+        figure = style.figure(6.6, 4.6)
         axes = figure.subplots()
         for values, color, marker, label in (
             (reached, REACHED, "D", "reached by greedy picks"),

@@ -29,7 +29,7 @@ def weight_histogram(dataset):
     width = (right[-1] - left[0]) / BINS
     looks = style.line_styles(["sbq", "herding_bq"])
     with style.ours():
-        figure = style.Figure(figsize=(style.WIDTH, 4.3), layout="constrained")
+        figure = style.figure(style.WIDTH, 4.3)
         for axes, (algorithm, points) in zip(
             figure.subplots(1, 2, sharex=True, sharey=True),
             (("sbq", "sbq"), ("herding_bq", "herding")),

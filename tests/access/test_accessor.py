@@ -3,19 +3,25 @@
 import subprocess
 import sys
 
+import pandas as pd
 import pytest
 import xarray as xr
+from matplotlib import pyplot as plt
 from synthetic_sweep import power_curves, sweep
 
 import bqlib.access.accessor  # noqa: F401
 from bqlib.analysis import comparison, fits
-from bqlib.schema import TRIAL_DIMS
+from bqlib.schema import OK, TRIAL_DIMS
 
 
 def test_it_is_the_functions_with_the_dataset_first():
     curves = sweep({"iid": power_curves(0.5), "sbq": power_curves(1)})
     xr.testing.assert_identical(curves.bq.rates(), fits.fit_rates(curves))
     xr.testing.assert_identical(curves.bq.rates([(20, 99)]), fits.fit_rates(curves, [(20, 99)]))
+    pd.testing.assert_frame_equal(
+        curves.bq.rate_table((20, 99)),
+        fits.rate_table(fits.fit_rates(curves, [(20, 99)])),
+    )
     xr.testing.assert_identical(
         curves.bq.crossover("sbq", "iid"), comparison.crossover(curves, "sbq", "iid")
     )
@@ -23,6 +29,43 @@ def test_it_is_the_functions_with_the_dataset_first():
     assert len(curves.bq.plot.curves().axes) == 1
     (drawn,) = curves.bq.plot.heatmap("error", n=50, y="target").axes[0].images
     assert drawn.get_array().shape == (1, 1)
+
+
+CHANGES = {
+    "where": lambda curves: curves.where(curves["status"] == OK),
+    "where drop": lambda curves: curves.where(curves["algorithm"] != "none", drop=True),
+    "concat": lambda curves: xr.concat(
+        [curves.sel(algorithm=[name]) for name in ("iid", "sbq")], "algorithm"
+    ),
+    "merge": lambda curves: xr.merge([curves[["mmd", "status"]], curves[["reason"]]]),
+    "sel": lambda curves: curves.sel(target="chen2010_mixture").squeeze(),
+    "transpose": lambda curves: curves.transpose(..., "target", "algorithm"),
+    "chunk": lambda curves: curves.chunk(algorithm=1),
+}
+
+
+@pytest.fixture(scope="module")
+def small():
+    """Curves, and what two functions find in them."""
+    curves = {name: power_curves(rate, seeds=5, n=40) for name, rate in (("iid", 0.5), ("sbq", 1))}
+    curves = sweep(curves, windows=((5, 40),))
+    return curves, curves.bq.rate_table(), curves.bq.crossover("sbq", "iid").squeeze()
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_it_works_on_what_xarray_made_of_curves(small, change):
+    curves, table, crossed = small
+    changed = CHANGES[change](curves)
+    pd.testing.assert_frame_equal(changed.bq.rate_table(), table)
+    found = changed.bq.crossover("sbq", "iid").squeeze()
+    xr.testing.assert_equal(found.transpose(*crossed.dims), crossed)
+
+
+def test_figures_of_chunked_curves_are_drawn(small):
+    chunked = small[0].chunk(algorithm=1)
+    assert len(chunked.bq.plot.curves().axes) == 1
+    assert chunked.bq.plot.heatmap("error", n=9, y="target").axes[0].images
+    plt.close("all")
 
 
 OPENING = """

@@ -204,3 +204,47 @@ def test_a_curve_without_a_logarithm_gets_no_fit(curves, value):
 def test_what_is_no_list_of_windows_is_told_what_one_is(curves, windows):
     with pytest.raises(ValueError, match=r"give a list of windows, for example \[\(20, 200\)\]"):
         fits.fit_rates(sweep(curves), windows)
+
+
+def test_a_table_has_a_row_of_numbers_for_each_cell(curves):
+    broken = curves["iid"].copy()
+    broken[0, 300:] = np.nan
+    found = fits.fit_rates(sweep(curves | {"<b>": broken}, lengthscales=(0.5, 1.0)))
+    table = fits.rate_table(found, (100, 400))
+    assert table["window"].unique().tolist() == ["100-400"]
+    assert table["algorithm"].tolist() == [*curves, "<b>"] * 2
+    assert fits.rate_table(found)["window"].unique().tolist() == ["20-400"]
+    table = table.set_index(["lengthscale", "algorithm"])
+    for lengthscale in (0.5, 1.0):
+        for name in curves:
+            row = table.loc[lengthscale, name]
+            fit = found.sel(lengthscale=lengthscale, algorithm=name, window="100-400").squeeze()
+            assert row["rate"] == fit["rate"].sel(model="power_law")
+            assert row["rate_low"] < row["rate"] < row["rate_high"]
+            assert row["verdict"] == fit["verdict"] and row["n_seeds"] == 10
+            assert f"{100 * row['misfit']:.1f} %" in fits.worded_misfit(fit)
+        row = table.loc[lengthscale, "<b>"]
+        assert np.isnan(row["rate"]) and row["n_seeds"] == 0
+        assert row["reason"] == "1 of 10 curves end before n = 400"
+    assert "&lt;b&gt;" in table._repr_html_() and "<b>" not in table._repr_html_()
+
+
+def test_a_table_of_a_window_that_was_not_fitted_is_refused(fitted, curves):
+    with pytest.raises(ValueError, match="window 5-9 was not fitted; those fitted are 20-400, 100"):
+        fits.rate_table(fitted, (5, 9))
+    without = fits.fit_rates(sweep({"iid": curves["iid"]}, windows=()))
+    with pytest.raises(ValueError, match="no rate window: give one, for example window="):
+        fits.rate_table(without)
+
+
+def test_the_misfit_is_that_of_the_model_named_or_the_smallest(fitted):
+    found = fitted.isel(target=0, kernel=0, lengthscale=0, algorithm=0, window=0).copy(deep=True)
+    found["misfit"][:] = [0.3, 0.1, 0.2]
+    for verdict, misfit in {"power_law": "30.0 %", "undecided": "10.0 %"}.items():
+        found["verdict"] = verdict
+        assert fits.worded_misfit(found).startswith(misfit)
+
+
+def test_curves_without_their_sweep_are_refused(curves):
+    with pytest.raises(ValueError, match="lost its attribute config"):
+        fits.fit_rates(sweep({"iid": curves["iid"]}).drop_attrs())
