@@ -1,7 +1,9 @@
 """Candidates: the pools from which designs pick their points."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -13,7 +15,7 @@ from bqlib.targets import Target
 SOURCES = ("target", "inflated", "box")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Candidates:
     """How to draw a pool of candidate points.
 
@@ -69,6 +71,11 @@ class Candidates:
                     f"box goes from {box[wrong, 0]:g} to {box[wrong, 1]:g} in coordinate {wrong}; "
                     "each lower end must be below its upper end"
                 )
+
+    def __repr__(self) -> str:
+        values = [(own, getattr(self, own.name)) for own in fields(self)]
+        given = [f"{own.name}={value!r}" for own, value in values if value != own.default]
+        return f"Candidates({', '.join(given)})"  # short, as signatures of designs show it
 
     def draw(self, target: Target, rng: Seed) -> Array:
         """One pool for `target` from `rng`, a Generator or a seed, shape (size, d).

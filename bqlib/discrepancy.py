@@ -1,5 +1,7 @@
 """Discrepancies: how far weighted points are from their target."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from itertools import product
 from typing import Any

@@ -5,6 +5,8 @@ Equal generators give equal functions. If only the kernel or the widths differ, 
 coefficients are still the same, so that comparisons are paired.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

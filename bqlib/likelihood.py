@@ -1,5 +1,7 @@
 """Kernel parameters by marginal likelihood: length-scales and output scale from values of f."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,8 +15,7 @@ from scipy.spatial.distance import pdist
 from bqlib.arrays import Array, solve_lower
 from bqlib.checks import LONGEST, SHORTEST, checked_points, checked_values_of_f
 from bqlib.kernels import ExponentiatedQuadratic, Matern, RationalQuadratic
-from bqlib.posterior import refuse_two_values
-from bqlib.weights import first_occurrence, leading_cholesky
+from bqlib.pivots import first_occurrence, leading_cholesky, refuse_two_values
 
 # Kernels whose values depend on x - y over the length-scales and on nothing else.
 STATIONARY = (ExponentiatedQuadratic, Matern, RationalQuadratic)

@@ -3,6 +3,8 @@
 Both use one model of f, a Gaussian process. Functions can be drawn from this model too.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,12 +26,12 @@ from bqlib.checks import (
 from bqlib.discrepancy import mmd2_and_rounding
 from bqlib.embeddings.embedding import Embedding, points_of
 from bqlib.kernels import Kernel
-from bqlib.weights import (
+from bqlib.pivots import (
     PIVOT_TOLERANCE,
     distinct_points,
-    first_occurrence,
     leading_cholesky,
     not_spent,
+    refuse_two_values,
 )
 
 
@@ -124,7 +126,7 @@ def integral(
     refuse_two_values(points, values)
     freedom = np.inf
     if output_scale is None:
-        output_scale, freedom = fitted_output_scale(embedding.kernel, points, values, constant)
+        output_scale, freedom = _fitted_output_scale(embedding.kernel, points, values, constant)
     elif not 0 < (output_scale := checked_number(output_scale, "output_scale")) < np.inf:
         raise ValueError(f"output_scale is {output_scale}; it must be finite and positive")
     mmd2, rounding = mmd2_and_rounding(embedding, points, weights)
@@ -133,19 +135,7 @@ def integral(
     return Integral(float(weights @ values), float(std), float(output_scale), freedom)
 
 
-def refuse_two_values(points: Array, values: Array) -> None:
-    """Raise a ValueError if f has two values at one point."""
-    first = first_occurrence(points)
-    differ = np.abs(values - values[first]) > 1e-9 * np.abs(values).max(initial=0.0)
-    if differ.any():
-        i = int(differ.argmax())
-        raise ValueError(
-            f"points {first[i]} and {i} are equal, but f is {values[first[i]]} and {values[i]} "
-            "there; f must have one value at each point, without noise"
-        )
-
-
-def fitted_output_scale(
+def _fitted_output_scale(
     kernel: Kernel, points: Array, values: Array, constant: bool
 ) -> tuple[float, float]:
     """Output scale of greatest likelihood, and its degrees of freedom.

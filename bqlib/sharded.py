@@ -24,8 +24,9 @@ from bqlib.designs.newton import best, stop_reason
 from bqlib.designs.pools import FixedPool, scores
 from bqlib.designs.sbq import decrement
 from bqlib.embeddings import embed
+from bqlib.pivots import PIVOT_TOLERANCE
 from bqlib.streams import stream
-from bqlib.weights import PIVOT_TOLERANCE, bq, uniform
+from bqlib.weights import bq, uniform
 
 LOOK_SECONDS = 2  # between two looks whether a worker that does not answer is still there
 PATIENCE_SECONDS = 600  # for a worker to come in the place of one that was lost

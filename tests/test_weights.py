@@ -25,15 +25,14 @@ from bqlib import (
     sbq,
 )
 from bqlib.discrepancy import mmd2, mmd2_of_prefixes, spectral_mmd2
+from bqlib.pivots import first_occurrence, not_spent
 from bqlib.weights import (
     PrefixWeights,
     _nonnegative_solutions,
     bq,
     conditioning,
     final,
-    first_occurrence,
     nonnegative,
-    not_spent,
     simplex,
     sum_to_one,
     uniform,
@@ -250,10 +249,6 @@ def test_what_repeats_a_point_that_is_left_out_is_kept():
     points = np.array([[0.0], [8e-5], [1.6e-4], [1.0]])  # the first two repeat, the second two too
     weights = bq(embedding, points).final(4)
     assert (weights != 0).tolist() == [True, False, True, True]
-
-
-def test_a_repeat_among_signed_zeros():
-    assert first_occurrence(np.array([[0.0, 1.0], [-0.0, 1.0], [0.0, -1.0]])).tolist() == [0, 0, 2]
 
 
 @given(problems(repeats=False), st.floats(-3, 3), st.sampled_from([1e-3, 1.0, 1e3]))

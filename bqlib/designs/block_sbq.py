@@ -1,5 +1,7 @@
 """Sequential Bayesian quadrature in blocks."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -12,8 +14,9 @@ from bqlib.designs.interpolant import Interpolant
 from bqlib.designs.newton import best, stop_reason
 from bqlib.designs.sbq import decrement
 from bqlib.kernels import Kernel
+from bqlib.pivots import PIVOT_TOLERANCE, repeats
 from bqlib.targets import Target
-from bqlib.weights import PIVOT_TOLERANCE, bq, repeats
+from bqlib.weights import bq
 
 
 def _requires(

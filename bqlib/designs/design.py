@@ -1,5 +1,7 @@
 """What all design rules share: how they are called and what they return."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,10 +22,11 @@ from bqlib.checks import (
 )
 from bqlib.embeddings import Embedding, embed
 from bqlib.kernels import Kernel, Stein
+from bqlib.pivots import first_occurrence
 from bqlib.posterior import Integral, integral
 from bqlib.streams import Spawning
 from bqlib.targets import Product, Target, Uniform
-from bqlib.weights import Rule, final, first_occurrence
+from bqlib.weights import Rule, final
 
 Pool = Candidates | ArrayLike  # how to draw candidates, or the candidates (M, d) themselves
 

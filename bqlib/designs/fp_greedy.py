@@ -1,5 +1,7 @@
 """fP-greedy points."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 

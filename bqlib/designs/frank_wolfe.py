@@ -1,5 +1,7 @@
 """Frank-Wolfe with line search."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 

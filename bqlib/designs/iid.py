@@ -1,5 +1,7 @@
 """Independent draws from the target."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 

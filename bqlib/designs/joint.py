@@ -1,5 +1,7 @@
 """All points at once."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Kernel thinning, by the goodpoints package."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 

@@ -1,5 +1,7 @@
 """Orthogonal matching pursuit."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 

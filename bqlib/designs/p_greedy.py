@@ -1,5 +1,7 @@
 """P-greedy points."""
 
+from __future__ import annotations
+
 from numpy.typing import ArrayLike
 
 from bqlib.arrays import Seed

@@ -1,5 +1,7 @@
 """Randomly pivoted Cholesky."""
 
+from __future__ import annotations
+
 from numpy.typing import ArrayLike
 
 from bqlib.arrays import Array, Seed

@@ -1,5 +1,7 @@
 """Sequential Bayesian quadrature."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
@@ -14,8 +16,8 @@ from bqlib.designs.design import Design, Pool, checked_request, requires, requir
 from bqlib.designs.interpolant import Interpolant
 from bqlib.designs.newton import newton_greedy
 from bqlib.kernels import Kernel
+from bqlib.pivots import PIVOT_TOLERANCE
 from bqlib.targets import Target
-from bqlib.weights import PIVOT_TOLERANCE
 
 
 def _requires(

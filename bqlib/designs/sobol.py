@@ -1,5 +1,7 @@
 """Sobol points, mapped to the target."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri

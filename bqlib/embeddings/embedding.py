@@ -1,5 +1,7 @@
 """What an embedding is, and how the one of a pair is found."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -12,6 +14,8 @@ from bqlib.arrays import Array, ArrayFunction
 from bqlib.checks import checked_number, checked_points
 from bqlib.kernels import Kernel
 from bqlib.targets import Product, Target, Uniform
+
+MeanAndGradient = Callable[[Any], tuple[Array, Array]]
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -38,7 +42,7 @@ class Embedding:
     kernel_mean: Callable[[ArrayLike], Array]
     kernel_mean_gradient: Callable[[ArrayLike], Array]
     prior_variance: float
-    kernel_mean_with_gradient: Callable[[ArrayLike], tuple[Array, Array]]
+    kernel_mean_with_gradient: MeanAndGradient
     _by_embed = False
 
     def __init__(
@@ -48,7 +52,7 @@ class Embedding:
         kernel_mean: ArrayFunction,
         kernel_mean_gradient: ArrayFunction,
         prior_variance: float,
-        kernel_mean_with_gradient: Callable[[Array], tuple[Array, Array]] | None = None,
+        kernel_mean_with_gradient: MeanAndGradient | None = None,
     ):
         object.__setattr__(self, "kernel", kernel)
         object.__setattr__(self, "target", target)

@@ -1,5 +1,7 @@
 """Sums, scalings and products of kernels, and kernels that use only some coordinates."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

@@ -1,5 +1,7 @@
 """The exponentiated quadratic kernel."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

@@ -1,5 +1,7 @@
 """Matern kernels."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gamma

@@ -1,5 +1,7 @@
 """The rational quadratic kernel."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

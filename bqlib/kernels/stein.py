@@ -1,5 +1,7 @@
 """The Langevin-Stein kernel."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 
 import numpy as np

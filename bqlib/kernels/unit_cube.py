@@ -1,5 +1,7 @@
 """Kernels on the unit cube."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
