@@ -55,6 +55,13 @@ class Integral:
         a, as given or as fitted to the values.
     freedom : float
         Degrees of freedom of the fitted a; infinity if a was given.
+
+    Examples
+    --------
+    >>> from bqlib.posterior import Integral
+    >>> result = Integral(mean=0.61, std=0.01, output_scale=1.0, freedom=float("inf"))
+    >>> [round(end, 3) for end in result.interval(0.95)]
+    [0.59, 0.63]
     """
 
     mean: float
@@ -63,11 +70,25 @@ class Integral:
     freedom: float
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Lower and upper end of the central credible interval of probability `level`.
+        """Lower and upper end of the central credible interval, in units of f.
 
         Student's t about `mean` with `freedom` degrees of freedom and scale `std` (normal if the
         output scale was given). Under the model, it contains the integral with probability `level`:
         exactly for the weights ``bq`` and ``sum_to_one``, and nearly for others.
+
+        Parameters
+        ----------
+        level : float
+            Between 0 and 1 (default: 0.95).
+
+        Returns
+        -------
+        lower, upper : float
+
+        Raises
+        ------
+        ValueError
+            If `level` is not between 0 and 1.
         """
         if not 0 < level < 1:
             raise ValueError(f"level is {level}; it must lie between 0 and 1, such as 0.95")
@@ -102,17 +123,30 @@ def integral(
     Returns
     -------
     Integral
+        With `mean`, `std`, `output_scale`, `freedom` and `interval(level)`.
 
     Raises
     ------
     ValueError
         If the weights or values are not n finite numbers, if f has two values at one point, if too
         few points are left to fit the output scale, or if prior variance and weights are all zero.
+    TypeError
+        If `embedding` is not an Embedding, or an array does not hold real numbers.
 
     Notes
     -----
-    O(n^3) time, O(n^2) memory. The standard deviation is right on average over functions that match
-    the kernel. For a rougher f it is too small, and the values at the points may not show this.
+    O(n^3 + n^2 d) time, O(n^2) memory. The standard deviation is right on average over functions
+    that match the kernel. For a rougher f it is too small, and the values at the points may not
+    show this.
+
+    Examples
+    --------
+    >>> from bqlib import Brownian, Uniform, embed
+    >>> from bqlib.posterior import integral
+    >>> embedding = embed(Brownian(), Uniform([0], [1]))
+    >>> result = integral(embedding, [[0.4], [0.8]], [0.4, 0.4], values=[0.16, 0.64])
+    >>> round(result.mean, 3), round(result.std, 3)  # f is x^2, its integral 1/3
+    (0.32, 0.065)
     """
     points = points_of(embedding, points)
     constant = sums_to_one(checked_array(weights, "weights", keep_precision=True))
@@ -170,25 +204,45 @@ def _fitted_output_scale(
     return float(np.sqrt(white @ white / freedom)), float(freedom)
 
 
-def joint_draws(embedding: Embedding, points: Array, size: int, rng: Seed) -> tuple[Array, Array]:
+def joint_draws(
+    embedding: Embedding, points: ArrayLike, size: int, rng: Seed
+) -> tuple[Array, Array]:
     """Functions from the model with output scale one: their values at points and their integrals.
 
     Parameters
     ----------
     embedding : Embedding
-    points : ndarray, shape (n, d)
+    points : array_like, shape (n, d)
     size : int
         Number of functions.
     rng : numpy.random.Generator or int
+        A generator, or the seed of one.
 
     Returns
     -------
     values : ndarray, shape (size, n)
     integrals : ndarray, shape (size,)
 
+    Raises
+    ------
+    ValueError
+        If points are not a finite array (n, d), or `size` is negative.
+    TypeError
+        If `embedding` is not an Embedding, or `rng` is neither a seed nor a Generator.
+
     Notes
     -----
-    O(n^3 + n^2 size) time.
+    O(n^3 + n^2 (d + size)) time, O(n (n + size)) memory.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bqlib import Brownian, Uniform, embed
+    >>> from bqlib.posterior import joint_draws
+    >>> embedding = embed(Brownian(), Uniform([0], [1]))
+    >>> values, integrals = joint_draws(embedding, [[0.5], [1.0]], size=4000, rng=0)
+    >>> values.shape, round(float(np.var(integrals)), 1)  # the prior variance is 1/3
+    ((4000, 2), 0.3)
     """
     points = points_of(embedding, points)
     size = checked_count(size, "size")

@@ -34,12 +34,23 @@ def open_results(paths):
         If a file of the curves is missing or damaged; also when values are read later.
     SchemaError
         If results were written by another schema version, or depart from the schema.
-    bqlib.results.merge.MergeError
+    MergeError
         If experiments contradict each other; the message lists every conflict.
 
     Notes
     -----
-    Reads labels and attributes. It reads curves only if two experiments have the same trials.
+    Reads labels and attributes, O(labels). It reads curves only if two experiments have the same
+    trials.
+
+    Examples
+    --------
+    After ``make run CONFIG=config/quick.yaml``, in the same folder:
+
+    >>> import bqlib
+    >>> curves = bqlib.open_results("results/quick")  # doctest: +SKIP
+    >>> last = curves["mmd"].isel(n=-1).mean("seed").squeeze()  # doctest: +SKIP
+    >>> bool((last.sel(algorithm="sbq") < last.sel(algorithm="herding")).all())  # doctest: +SKIP
+    True
     """
     paths = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     stores, problems = [], []
