@@ -71,7 +71,7 @@ class GaussianMixture:
 
     Notes
     -----
-    A draw costs O(d^2), a density or a score O(J d^2) a point, and second derivatives O(J d^3).
+    A draw costs O(d^2); a density, a score or second derivatives O(J d^2) a point.
 
     Examples
     --------
@@ -379,7 +379,7 @@ class Empirical:
 
     Notes
     -----
-    A draw costs O(d + log M). An embedding costs O(M d) a point, and O(M^2 d) once.
+    n draws cost O(M + n d + n log M). An embedding costs O(M d) a point, and O(M^2 d) once.
 
     Under a kernel, the MMD between the data and the distribution P that they were drawn from is
     about sqrt((E k(X, X) - V0) / M). No design for this target comes closer to P than that.

@@ -18,6 +18,8 @@ from numpydoc.docscrape import NumpyDocString
 
 import bqlib
 from bqlib import discrepancy, integrands, likelihood, posterior, sharded, weights
+from bqlib.designs.frank_wolfe import line_search
+from bqlib.kernels import ProductKernel, ScaledKernel, SumKernel
 
 LONGEST_SIGNATURE = 200  # two lines of help()
 SWEEP = """
@@ -55,6 +57,8 @@ OF_MODULES = {
     for name, found in of_module(module).items()
     if found not in PUBLIC.values()
 }
+OF_MODULES |= {"line_search": line_search}  # the weight rule of Frank-Wolfe
+OF_MODULES |= {kind.__name__: kind for kind in (SumKernel, ScaledKernel, ProductKernel)}
 NAMES = PUBLIC | OF_MODULES
 
 
@@ -84,7 +88,7 @@ def lacking(function):
     text = inspect.getdoc(function) or ""
     parts = NumpyDocString(text)
     described = parts["Parameters"] + parts["Attributes"]
-    names = [name for part in described for name in part.name.split(", ")]
+    names = [name.strip("*") for part in described for name in part.name.split(", ")]
     wanted = [f"the parameter {name}" for name in takes(function) if name not in names]
     wanted += [f"the type of {part.name}" for part in described if not part.type]
     made = inspect.isclass(function) and function not in PUBLIC.values()  # by a function

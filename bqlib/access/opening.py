@@ -34,13 +34,13 @@ def open_results(paths):
         If a file of the curves is missing or damaged; also when values are read later.
     SchemaError
         If results were written by another schema version, or depart from the schema.
-    MergeError
+    bqlib.results.merge.MergeError
         If experiments contradict each other; the message lists every conflict.
 
     Notes
     -----
-    Reads labels and attributes, O(labels). It reads curves only if two experiments have the same
-    trials.
+    Reads labels and attributes: O(N) time for N labels. It reads curves only if two experiments
+    have the same trials.
 
     Examples
     --------

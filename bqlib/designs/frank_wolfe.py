@@ -115,7 +115,41 @@ def line_search(embedding: Embedding, points: ArrayLike) -> PrefixWeights:
     """Weights of a Frank-Wolfe path: each point in turn gets the step that lowers the MMD most.
 
     The first point has weight one. With each new point all weights shrink by 1 - s and the point
-    gets s, where s in [0, 1] minimises the MMD. O(n^2) time and memory.
+    gets s, where s in [0, 1] minimises the MMD.
+
+    Parameters
+    ----------
+    embedding : Embedding
+    points : array_like, shape (n, d)
+        In the order of the path.
+
+    Returns
+    -------
+    PrefixWeights
+        The weights of every prefix.
+
+    Raises
+    ------
+    ValueError
+        If points are not a finite array (n, d).
+    TypeError
+        If `embedding` is not an Embedding.
+
+    Notes
+    -----
+    O(n^2 d) time, O(n^2) memory.
+
+    References
+    ----------
+    Bach, Lacoste-Julien and Obozinski, "On the equivalence between herding and conditional
+    gradient algorithms", ICML 2012.
+
+    Examples
+    --------
+    >>> from bqlib import Brownian, Uniform, embed
+    >>> from bqlib.designs.frank_wolfe import line_search
+    >>> line_search(embed(Brownian(), Uniform([0], [1])), [[1.0], [0.4]]).final(2).round(3)
+    array([0.3, 0.7])
     """
     points = points_of(embedding, points)
     n = len(points)

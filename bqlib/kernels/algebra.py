@@ -15,7 +15,29 @@ from bqlib.kernels.kernel import Kernel
 
 @dataclass(frozen=True, eq=False, init=False)
 class SumKernel(Kernel):
-    """Sum of kernels, written ``k1 + k2``."""
+    """Sum of kernels, written ``k1 + k2``.
+
+    Parameters
+    ----------
+    *parts : Kernel
+        The terms.
+
+    Raises
+    ------
+    ValueError
+        If they are for points of different dimensions.
+
+    Notes
+    -----
+    A call costs as much as those of its parts together: O(n m d) time for each in most cases.
+
+    Examples
+    --------
+    >>> from bqlib import Brownian, Matern
+    >>> kernel = Matern(0.5) + Brownian()
+    >>> kernel([[0.5]], [[0.5]])
+    array([[1.5]])
+    """
 
     parts: tuple[Kernel, ...]
     _dim: int | None = field(init=False, repr=False)
@@ -53,7 +75,32 @@ class SumKernel(Kernel):
 
 @dataclass(frozen=True, eq=False, init=False)
 class ScaledKernel(Kernel):
-    """A kernel times a positive number, written ``2.0 * k``."""
+    """A kernel times a positive number, written ``2.0 * k``.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    factor : float
+        Between 1e-100 and 1e100.
+
+    Raises
+    ------
+    ValueError
+        If `factor` is not in this range.
+    TypeError
+        If `factor` is not a number.
+
+    Notes
+    -----
+    A call costs as much as one of the kernel, O(n m d) time for most, and O(n m).
+
+    Examples
+    --------
+    >>> from bqlib import Brownian
+    >>> kernel = 2.0 * Brownian()
+    >>> kernel([[0.5]], [[0.5]])
+    array([[1.]])
+    """
 
     kernel: Kernel
     factor: float
@@ -95,6 +142,27 @@ class ProductKernel(Kernel):
 
     It has an embedding if its factors use different coordinates (:class:`OnCoordinates`) that are
     independent under the target.
+
+    Parameters
+    ----------
+    *parts : Kernel
+        The factors.
+
+    Raises
+    ------
+    ValueError
+        If they are for points of different dimensions.
+
+    Notes
+    -----
+    A call costs as much as those of its parts together: O(n m d) time for each in most cases.
+
+    Examples
+    --------
+    >>> from bqlib import Brownian, Matern
+    >>> kernel = Matern(0.5) * Brownian()
+    >>> kernel([[0.5]], [[0.5]])
+    array([[0.5]])
     """
 
     parts: tuple[Kernel, ...]

@@ -49,9 +49,9 @@ class RationalQuadratic(Kernel):
     A call costs O(n m d) time and O(n m) memory.
 
     An embedding costs much more than that of :class:`ExponentiatedQuadratic`, because it is a sum
-    of such embeddings. For alpha = 1 it has 40 terms at points within one length-scale of the
-    middle of the target, 61 within 10, and 165 within 10^6. In one dimension, alpha = 1 has a
-    closed form instead.
+    of such embeddings. For alpha = 1 it has 40 terms if points are up to 1 length-scale from the
+    target, 61 if up to 10, and 165 if up to 10^6. In one dimension, alpha = 1 has a closed form
+    instead.
 
     References
     ----------

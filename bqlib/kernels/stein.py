@@ -34,10 +34,11 @@ class Stein(Kernel):
         Exponent of the base, negative (default: -1/2). The discrepancy detects non-convergence for
         -1 < beta < 0.
     constant : float
-        C, the prior variance of the integral (default: 0). Zero suits rules whose weights have sum
-        one, such as :func:`herding`. With zero, :func:`sbq` and all other rules that pick by the
-        kernel mean raise a ValueError, as that mean is zero everywhere: they need C > 0. As C goes
-        to infinity, the sum of its weights goes to one. In float64 C can be about a million times
+        C, the prior variance of the integral (default: 0). Zero suits designs whose weights have
+        sum one: :func:`iid`, :func:`herding` and :func:`frank_wolfe`. With zero, :func:`sbq`,
+        :func:`block_sbq`, :func:`omp`, :func:`fp_greedy` and :func:`joint` raise a ValueError, as
+        the kernel mean is zero everywhere, and all BQ weights are zero: they need C > 0. As C goes
+        to infinity, the sum of BQ weights goes to one. In float64 C can be about a million times
         the rest of k(x, x). At 1e8 times the rest or more, double precision cannot separate points,
         and they count as repeats. :func:`bqlib.weights.sum_to_one` gives the weights for C to
         infinity with any C.

@@ -66,7 +66,7 @@ def export(dataset, path, points=False):
     attribute that is None is left out, and any other one is written as a text: JSON for truth
     values, lists and dicts, and what ``str`` gives for the rest.
 
-    O(values) time. Reads about 16 MB of values at a time, whatever the size of the results.
+    O(N) time for N values. Reads about 16 MB of values at a time, whatever the size of the results.
 
     Examples
     --------
