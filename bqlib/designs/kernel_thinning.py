@@ -87,7 +87,10 @@ def kernel_thinning(
     --------
     >>> import bqlib
     >>> target, kernel = bqlib.Uniform([0], [1]), bqlib.Brownian()
-    >>> design = bqlib.kernel_thinning(target, kernel, n=16, rng=0)  # doctest: +SKIP
+    >>> data = target.sample(256, rng=1)
+    >>> design = bqlib.kernel_thinning(  # doctest: +SKIP
+    ...     target, kernel, n=16, rng=0, candidates=data
+    ... )
     >>> design.points.shape  # doctest: +SKIP
     (16, 1)
     """

@@ -91,7 +91,10 @@ def sbq(
 
     Notes
     -----
-    Picks the candidate with the largest residual^2 / power, the decrement of MMD^2.
+    Picks the candidate with the largest residual^2 / power, the decrement of MMD^2. The residual is
+    the kernel mean minus its interpolant at the points so far; the power is the prior variance that
+    these points leave.
+
     O(M (n + d)) time a step, O(M (n + d)) memory. With fresh candidates and in blocks,
     O(M n (n + d)) time a step, O(M d + n^2) memory. Refining adds some 10 to 50 evaluations of
     O(refine n (n + d)) a step.
