@@ -46,7 +46,7 @@ class Candidates:
     Notes
     -----
     A pool takes O(M d) time and memory if a draw takes O(d). With fresh pools, `sbq` and its
-    relatives take O(M n (n + d)) time a step instead of O(M (n + d)).
+    relatives take O(M n^2 + M n d) time a step instead of O(M n + M d).
 
     Examples
     --------

@@ -130,7 +130,7 @@ def sbq(client, target, kernel, n, *, rng, candidates):
 
     Notes
     -----
-    With M candidates on W workers: O(M (n + d) / W) time a step, and 8 M (n + d + 7) / W bytes on
+    With M candidates on W workers: O((M n + M d) / W) time a step, and 8 M (n + d + 7) / W bytes on
     each worker. A lost part costs as much as all steps so far.
 
     Examples

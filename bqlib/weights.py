@@ -183,8 +183,8 @@ def bq(embedding: Embedding, points: ArrayLike) -> PrefixWeights:
     Notes
     -----
     With the Cholesky factor L of K and a = L^{-1} z, the weights of the first n points are
-    L_n^{-T} a_n, so one triangular inverse gives those of every prefix. O(n^3 + n^2 d) time, O(n^2)
-    memory.
+    L_n^{-T} a_n, so one triangular inverse gives those of every prefix. O(n^3) time and O(n^2)
+    memory, after O(n^2 d) time for the kernel.
 
     References
     ----------
@@ -225,7 +225,8 @@ def sum_to_one(embedding: Embedding, points: ArrayLike) -> PrefixWeights:
     -----
     They are K^{-1} (z + c 1) with c = (1 - 1'K^{-1}z) / (1'K^{-1}1). Their estimate is the
     posterior mean of the integral if f has an unknown constant mean (a flat prior on it), and
-    their MMD^2 is the posterior variance. O(n^3 + n^2 d) time, O(n^2) memory.
+    their MMD^2 is the posterior variance. O(n^3) time and O(n^2) memory, after O(n^2 d) time for
+    the kernel.
 
     References
     ----------

@@ -82,7 +82,7 @@ def block_sbq(
 
     Notes
     -----
-    O(M (n / block + d) + n^2) time a step, O(M (n + d)) memory; O(M n d) time a block with fresh
+    O(M n / block + M d + n^2) time a step, O(M n + M d) memory; O(M n d) time a block with fresh
     candidates.
 
     References

@@ -62,8 +62,7 @@ def fp_greedy(
     -----
     Picks the candidate with the largest abs(residual) sqrt(power): between `omp`, which has no
     power, and `p_greedy`, which has no residual. SBQ divides by the power instead.
-    O(M (n + d)) time a step, O(M (n + d)) memory; O(M n (n + d)) time a step with fresh
-    candidates.
+    O(M n + M d) time a step and memory; with fresh candidates, n times as much time.
 
     References
     ----------

@@ -137,7 +137,7 @@ def line_search(embedding: Embedding, points: ArrayLike) -> PrefixWeights:
 
     Notes
     -----
-    O(n^2 d) time, O(n^2) memory.
+    O(n^2) time and memory, after O(n^2 d) time for the kernel.
 
     References
     ----------

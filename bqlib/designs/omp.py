@@ -61,8 +61,7 @@ def omp(
     Notes
     -----
     Picks the candidate with the largest abs(residual); SBQ takes the power into account as well.
-    O(M (n + d)) time a step, O(M (n + d)) memory; O(M n (n + d)) time a step with fresh
-    candidates.
+    O(M n + M d) time a step and memory; with fresh candidates, n times as much time.
 
     References
     ----------

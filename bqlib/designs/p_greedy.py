@@ -59,8 +59,7 @@ def p_greedy(
     -----
     Picks the candidate with the largest power. The target enters by the candidates and the weights
     only: the points fill the pool whatever its density.
-    O(M (n + d)) time a step, O(M (n + d)) memory; O(M n (n + d)) time a step with fresh
-    candidates.
+    O(M n + M d) time a step and memory; with fresh candidates, n times as much time.
 
     References
     ----------

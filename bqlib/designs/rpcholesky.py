@@ -58,8 +58,7 @@ def rpcholesky(
     Notes
     -----
     Unlike `p_greedy` it follows the density of the candidates.
-    O(M (n + d)) time a step, O(M (n + d)) memory; O(M n (n + d)) time a step with fresh
-    candidates.
+    O(M n + M d) time a step and memory; with fresh candidates, n times as much time.
 
     References
     ----------

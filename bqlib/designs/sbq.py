@@ -95,9 +95,9 @@ def sbq(
     the kernel mean minus its interpolant at the points so far; the power is the prior variance that
     these points leave.
 
-    O(M (n + d)) time a step, O(M (n + d)) memory. With fresh candidates and in blocks,
-    O(M n (n + d)) time a step, O(M d + n^2) memory. Refining adds some 10 to 50 evaluations of
-    O(refine n (n + d)) a step.
+    O(M n + M d) time a step and memory. With fresh candidates and in blocks, n times as much time,
+    and O(M d + n^2) memory. Refining adds some 10 to 50 evaluations of O(refine n^2 + refine n d) a
+    step.
 
     References
     ----------
