@@ -1,7 +1,9 @@
 """Candidates: the pools from which designs pick their points."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -13,30 +15,46 @@ from bqlib.targets import Target
 SOURCES = ("target", "inflated", "box")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Candidates:
     """How to draw a pool of candidate points.
 
     Parameters
     ----------
     size : int
-        Number of candidates M.
+        Number of candidates M (default: 10,000).
     source : {"target", "inflated", "box"}
-        ``"target"``: independent draws from the target. ``"inflated"``: from the target with
-        every covariance multiplied by `inflation`, which covers its tails; only for a
+        ``"target"`` (default): independent draws from the target. ``"inflated"``: from the target
+        with every covariance multiplied by `inflation`, which covers its tails; only for a
         GaussianMixture or a Product of these. ``"box"``: uniform on `box`.
     inflation : float
-        Factor on the covariances, for ``source="inflated"``.
+        Factor on the covariances, for ``source="inflated"`` (default: 2).
     box : sequence of (float, float), optional
-        Lower and upper end of each coordinate, for ``source="box"``.
+        Lower and upper end of each coordinate, in the units of the target, for ``source="box"``.
     fresh : bool
-        False: one pool for the whole design. True: a new pool at each step. A design by
-        Newton basis then costs O(M n^2) a step instead of O(M n).
+        False (default): one pool for the whole design. True: a new pool at each step.
 
     Raises
     ------
-    ValueError, TypeError
-        If a value is out of its range, or is not a number.
+    ValueError
+        If `size` is below 1, `source` is another word, `inflation` is not finite and positive, or
+        `box` is not given for ``source="box"`` or is given for another source. If `box` is not
+        finite, or a lower end is not below its upper end.
+    TypeError
+        If `size` is not a whole number, or another value is not a number.
+
+    Notes
+    -----
+    A pool takes O(M d) time and memory if a draw takes O(d). With fresh pools, `sbq` and its
+    relatives take O(M n^2 + M n d) time a step instead of O(M n + M d).
+
+    Examples
+    --------
+    >>> from bqlib import Candidates, Uniform
+    >>> Candidates(500)
+    Candidates(size=500)
+    >>> Candidates(3, source="box", box=[(0, 1), (5, 6)]).draw(Uniform([0, 5], [1, 6]), rng=0).shape
+    (3, 2)
     """
 
     size: int = 10_000
@@ -70,13 +88,29 @@ class Candidates:
                     "each lower end must be below its upper end"
                 )
 
+    def __repr__(self) -> str:
+        values = [(own, getattr(self, own.name)) for own in fields(self)]
+        given = [f"{own.name}={value!r}" for own, value in values if value != own.default]
+        return f"Candidates({', '.join(given)})"  # short, as signatures of designs show it
+
     def draw(self, target: Target, rng: Seed) -> Array:
-        """One pool for `target` from `rng`, a Generator or a seed, shape (size, d).
+        """Draw one pool, in O(M d) time and memory if a draw takes O(d).
+
+        Parameters
+        ----------
+        target : Target
+        rng : numpy.random.Generator or int
+            A generator, or the seed of one.
+
+        Returns
+        -------
+        ndarray, shape (M, d)
 
         Raises
         ------
         TypeError
-            If the target cannot be drawn from, or has no covariances to inflate.
+            If the target cannot be drawn from, or has no covariances to inflate, or if `rng` is
+            neither a seed nor a Generator.
         ValueError
             If the box is not of the target's dimension.
         """

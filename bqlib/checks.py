@@ -160,6 +160,30 @@ def checked_values_of_f(values: ArrayLike, n: int) -> Array:
     return values
 
 
+def checked_box(lower: ArrayLike, upper: ArrayLike) -> tuple[Array, Array]:
+    """Lower and upper ends of a box, each as a float array (d,) of its own."""
+    lower = checked_array(lower, "lower").copy()
+    upper = checked_array(upper, "upper").copy()
+    if lower.ndim != 1 or lower.size == 0 or lower.shape != upper.shape:
+        raise ValueError(
+            f"lower has shape {lower.shape} and upper {upper.shape}; "
+            "both must have one number for each coordinate"
+        )
+    if not (np.isfinite(lower).all() and np.isfinite(upper).all()):
+        raise ValueError("the box has an end that is NaN or infinite; all must be finite")
+    if not (lower < upper).all():
+        wrong = int(np.argmin(lower < upper))
+        raise ValueError(
+            f"lower is {lower[wrong]:g} and upper {upper[wrong]:g} in coordinate {wrong}; "
+            "lower must be below upper"
+        )
+    if max(-lower.min(), upper.max()) > LONGEST or (upper - lower).min() < SHORTEST:
+        raise ValueError(
+            "the box has an end beyond 1e50 or a side shorter than 1e-50: change the unit of length"
+        )
+    return lower, upper
+
+
 def checked_lengthscale(value: ArrayLike) -> float | Array:
     """A float, or an array with one length-scale for each coordinate."""
     lengthscale = read_only(checked_array(value, "lengthscale").copy())

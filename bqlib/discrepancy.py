@@ -1,5 +1,7 @@
 """Discrepancies: how far weighted points are from their target."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from itertools import product
 from typing import Any
@@ -29,16 +31,19 @@ def mmd(embedding: Embedding, points: ArrayLike, weights: ArrayLike) -> float:
     Returns
     -------
     float
-        Square root of :func:`bqlib.discrepancy.mmd2`, NaN if that is NaN.
+        Square root of :func:`bqlib.discrepancy.mmd2`, NaN if that is NaN. In the unit of sqrt(k):
+        if you double the kernel, the MMD grows by a factor of sqrt(2).
 
     Raises
     ------
     ValueError
         If points and weights do not fit together, or hold a number that is not finite.
+    TypeError
+        If `embedding` is not an Embedding, or points or weights are not real numbers.
 
     Notes
     -----
-    O(n^2) time and memory.
+    O(n^2 d) time, O(n^2) memory.
 
     References
     ----------
@@ -46,7 +51,8 @@ def mmd(embedding: Embedding, points: ArrayLike, weights: ArrayLike) -> float:
 
     Examples
     --------
-    >>> from bqlib import ExponentiatedQuadratic, GaussianMixture, embed
+    >>> import numpy as np
+    >>> from bqlib import ExponentiatedQuadratic, GaussianMixture, embed, mmd
     >>> normal = GaussianMixture([1.0], [[0.0]], [[[1.0]]])
     >>> embedding = embed(ExponentiatedQuadratic(1.0), normal)
     >>> round(mmd(embedding, np.array([[-1.0], [1.0]]), np.array([0.5, 0.5])), 6)
@@ -59,16 +65,39 @@ def mmd2(embedding: Embedding, points: ArrayLike, weights: ArrayLike) -> float:
     """Squared MMD to the embedding's target: V0 - 2 w'z + w'Kw.
 
     Also the expected squared error of the weights, over f from the Gaussian process with mean zero
-    and the embedding's kernel. The parameters are those of :func:`mmd`.
+    and the embedding's kernel.
+
+    Parameters
+    ----------
+    embedding : Embedding
+    points : array_like, shape (n, d)
+    weights : array_like, shape (n,)
+        Any weights; they need not be positive or sum to one.
 
     Returns
     -------
     float
-        NaN if the result is at most 5 eps (V0 + |w|'|K||w|): see :func:`mmd2_of_prefixes`.
+        In the unit of k. NaN if the result is at most 5 eps (V0 + |w|'|K||w|): see
+        :func:`mmd2_of_prefixes`.
+
+    Raises
+    ------
+    ValueError
+        If points and weights do not fit together, or hold a number that is not finite.
+    TypeError
+        If `embedding` is not an Embedding, or points or weights are not real numbers.
 
     Notes
     -----
-    O(n^2) time and memory.
+    O(n^2 d) time, O(n^2) memory.
+
+    Examples
+    --------
+    >>> from bqlib import Brownian, Uniform, embed
+    >>> from bqlib.discrepancy import mmd2
+    >>> embedding = embed(Brownian(), Uniform([0], [1]))
+    >>> round(mmd2(embedding, [[0.4], [0.8]], [0.4, 0.4]), 6)  # 1 / 75, the least of two points
+    0.013333
     """
     return float(_above_rounding(*mmd2_and_rounding(embedding, points, weights)))
 
@@ -79,8 +108,38 @@ def mmd2_and_rounding(
     """V0 - 2 w'z + w'Kw as float64 computes it, and 5 eps (V0 + |w|'|K||w|).
 
     The rounding error alone is a third of the second number. If the first is not larger than the
-    second, this bound is all that is known about the squared MMD. The parameters are those of
-    :func:`mmd`.
+    second, this bound is all that is known about the squared MMD.
+
+    Parameters
+    ----------
+    embedding : Embedding
+    points : array_like, shape (n, d)
+    weights : array_like, shape (n,)
+        Any weights; they need not be positive or sum to one.
+
+    Returns
+    -------
+    mmd2, rounding : float
+
+    Raises
+    ------
+    ValueError
+        If points and weights do not fit together, or hold a number that is not finite.
+    TypeError
+        If `embedding` is not an Embedding, or points or weights are not real numbers.
+
+    Notes
+    -----
+    O(n^2 d) time, O(n^2) memory.
+
+    Examples
+    --------
+    >>> from bqlib import Brownian, Uniform, embed
+    >>> from bqlib.discrepancy import mmd2_and_rounding
+    >>> embedding = embed(Brownian(), Uniform([0], [1]))
+    >>> squared, rounding = mmd2_and_rounding(embedding, [[0.4], [0.8]], [0.4, 0.4])
+    >>> print(round(squared, 6), rounding < 1e-14)
+    0.013333 True
     """
     points, weights = _checked(embedding, points, weights)
     gram = checked_gram(embedding.kernel, points, points)
@@ -110,10 +169,22 @@ def mmd2_of_prefixes(embedding: Embedding, points: ArrayLike, matrix: ArrayLike)
     ------
     ValueError
         If points and matrix do not fit together, or hold a number that is not finite.
+    TypeError
+        If `embedding` is not an Embedding, or points or matrix are not real numbers.
 
     Notes
     -----
-    O(n^3) time, O(n^2) memory.
+    O(n^3 + n^2 d) time, O(n^2) memory.
+
+    Examples
+    --------
+    >>> from bqlib import Brownian, Uniform, embed
+    >>> from bqlib.discrepancy import mmd2_of_prefixes
+    >>> embedding = embed(Brownian(), Uniform([0], [1]))
+    >>> from bqlib.weights import bq
+    >>> points = [[0.8], [0.4]]
+    >>> mmd2_of_prefixes(embedding, points, bq(embedding, points).matrix).round(6)
+    array([0.045333, 0.013333])
     """
     points, matrix = _checked(embedding, points, matrix, rows=True)
     gram = checked_gram(embedding.kernel, points, points)
@@ -142,11 +213,14 @@ def spectral_mmd2(embedding: Embedding, points: ArrayLike, weights: ArrayLike) -
     Returns
     -------
     float
+        In the unit of k.
 
     Raises
     ------
-    TypeError, ValueError
-        For another kernel, target or dimension, or if points and weights do not fit together.
+    TypeError
+        For another kernel or target.
+    ValueError
+        If d is above 3, or if points and weights do not fit together or are not finite.
 
     Notes
     -----
@@ -154,6 +228,16 @@ def spectral_mmd2(embedding: Embedding, points: ArrayLike, weights: ArrayLike) -
     box and the kernel's value at the period 2 pi / step, both below 1e-40. With G frequencies for
     each coordinate it takes at most O(G^d (n + J)) time and O(G^(d-1) n) memory. G is some hundreds
     if the target spans tens of length-scales.
+
+    Examples
+    --------
+    >>> from bqlib import ExponentiatedQuadratic, GaussianMixture, sbq
+    >>> from bqlib.discrepancy import mmd2, spectral_mmd2
+    >>> normal = GaussianMixture([1.0], [[0.0]], [[[1.0]]])
+    >>> design = sbq(normal, ExponentiatedQuadratic(1.0), n=8, rng=0)
+    >>> arguments = design.embedding, design.points, design.weights
+    >>> round(spectral_mmd2(*arguments) / mmd2(*arguments), 6)
+    1.0
     """
     kernel, target = embedding.kernel, embedding.target
     if not (isinstance(kernel, ExponentiatedQuadratic) and isinstance(target, GaussianMixture)):
@@ -212,14 +296,26 @@ def witness(
     Raises
     ------
     ValueError
-        If the MMD is below the rounding of float64, or points and weights do not fit together.
+        If the MMD is below the rounding of float64, or if points and weights do not fit together or
+        are not finite.
+    TypeError
+        If `embedding` is not an Embedding, or points or weights are not real numbers.
 
     Notes
     -----
     The integral of the witness is (V0 - w'z) / MMD. For the weights :func:`bqlib.weights.bq` it is
     zero at all the points and its integral is the MMD. No estimate from these points can
     distinguish it from its negative, so no estimate has a smaller worst-case error than this MMD.
-    O(n^2) time once, and O(n) a point.
+    O(n^2 d) time once, and O(n d) a point.
+
+    Examples
+    --------
+    >>> from bqlib import Brownian, Uniform, embed
+    >>> from bqlib.discrepancy import witness
+    >>> embedding = embed(Brownian(), Uniform([0], [1]))
+    >>> f = witness(embedding, [[0.4], [0.8]], [0.4, 0.4])
+    >>> f([[0.2], [0.5], [1.0]]).round(3)
+    array([0.173, 0.13 , 0.173])
     """
     points, weights = _checked(embedding, points, weights)
     norm = mmd(embedding, points, weights)

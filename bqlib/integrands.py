@@ -5,6 +5,8 @@ Equal generators give equal functions. If only the kernel or the widths differ, 
 coefficients are still the same, so that comparisons are paired.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -32,8 +34,17 @@ class Integrands:
     evaluate : callable
         Values of all functions at points: (n, d) to (n, F).
     integrals : ndarray, shape (F,)
+        Exact, in units of the functions.
     norms : ndarray, shape (F,), optional
         Norms in the space of the embedding's kernel; None for functions that need not lie in it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bqlib.integrands import Integrands
+    >>> cubes = Integrands(lambda x: x**3, np.array([0.25]))  # on [0, 1], with F = 1
+    >>> cubes.errors(np.array([[0.5]]), np.array([[1.0]]))
+    array([[0.125]])
     """
 
     evaluate: Callable[[ArrayLike], Array]
@@ -41,9 +52,25 @@ class Integrands:
     norms: Array | None = None
 
     def errors(self, points: Array, matrix: Array) -> Array:
-        """Absolute errors |w'f - integral|, shape (m, F), of the m rows w of a matrix (m, n).
+        """Absolute errors |w'f - integral| of the weights in each row w of a matrix.
 
-        A ValueError names the point if a function is NaN or infinite there.
+        Parameters
+        ----------
+        points : ndarray, shape (n, d)
+        matrix : ndarray, shape (m, n)
+
+        Returns
+        -------
+        ndarray, shape (m, F)
+
+        Raises
+        ------
+        ValueError
+            If a function is NaN or infinite at a point. The message names the point.
+
+        Notes
+        -----
+        O(m n F) time, and that of the values.
         """
         shape = (len(points), len(self.integrals))
         if not len(points):
@@ -61,9 +88,25 @@ def of_model(contents: dict[str, dict[str, Any]], *, within: bool) -> list[str]:
     contents : dict
         Label to family and parameters, as a sweep holds them.
     within : bool
+        True: those whose functions lie in the kernel's space. False: all others.
+
+    Returns
+    -------
+    list of str
+        In their order.
+
+    Raises
+    ------
+    KeyError
+        If the content of a label names no family.
+
+    Notes
+    -----
+    O(k) time for k labels.
 
     Examples
     --------
+    >>> from bqlib.integrands import of_model
     >>> of_model({"a": {"family": "rkhs_ball"}, "b": {"family": "rough_bumps"}}, within=False)
     ['b']
     """
@@ -87,25 +130,30 @@ def rkhs_ball(
     ----------
     embedding : Embedding
     rng : numpy.random.Generator or int
+        A generator, or the seed of one. Draws the functions.
     functions : int
-        Number of functions F.
+        Number of functions F (default: 250).
     terms : int
-        Number of terms of each function.
+        Number of terms of each function (default: 10).
     centre_variance : float, optional
         Centres are drawn from N(0, centre_variance I), by default from the target.
 
     Returns
     -------
     Integrands
+        F functions, their integrals and norms.
 
     Raises
     ------
+    TypeError
+        If `rng` is neither a seed nor a Generator, or the target cannot be sampled and you give no
+        `centre_variance`.
     ValueError
-        If a parameter is out of its range.
+        If `functions` or `terms` is below 1, or `centre_variance` is not finite and positive.
 
     Notes
     -----
-    O(n F terms) time and memory for n points.
+    O(n F terms d) time and O(n F terms) memory for n points; O(F terms^2 d) once.
 
     References
     ----------
@@ -114,7 +162,9 @@ def rkhs_ball(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from bqlib import ExponentiatedQuadratic, GaussianMixture, embed
+    >>> from bqlib.integrands import rkhs_ball
     >>> normal = GaussianMixture([1.0], [[0.0]], [[[1.0]]])
     >>> embedding = embed(ExponentiatedQuadratic(1.0), normal)
     >>> ball = rkhs_ball(embedding, np.random.default_rng(0), functions=3)
@@ -159,25 +209,28 @@ def rough_bumps(
     embedding : Embedding
         Its target must be a GaussianMixture or an Empirical.
     rng : numpy.random.Generator or int
+        A generator, or the seed of one. Draws the functions.
     narrowest, widest : float
         Ends of the range of widths, in the units of x.
     functions : int
-        Number of functions F.
+        Number of functions F (default: 250).
     terms : int
-        Number of terms of each function.
+        Number of terms of each function (default: 10).
     centre_variance : float, optional
         Centres are drawn from N(0, centre_variance I), by default from the target.
 
     Returns
     -------
     Integrands
+        F functions and their integrals.
 
     Raises
     ------
     TypeError
-        If there is no closed form for the target.
+        If there is no closed form for the target, or `rng` is neither a seed nor a Generator.
     ValueError
-        If a parameter is out of its range.
+        If `functions` or `terms` is below 1, the widths are not positive and finite with
+        narrowest <= widest, or `centre_variance` is not finite and positive.
 
     Notes
     -----
@@ -187,6 +240,16 @@ def rough_bumps(
     Under a mixture of J Gaussians N(m_j, T_j) with weights p_j, a term integrates to
     sum_j p_j |S|^(1/2) |S + T_j|^(-1/2) exp(-(c - m_j)' (S + T_j)^{-1} (c - m_j) / 2).
     O(F terms J d^3) time for the integrals, O(n F terms d^2) for n points.
+
+    Examples
+    --------
+    >>> from bqlib import ExponentiatedQuadratic, GaussianMixture, embed
+    >>> from bqlib.integrands import rough_bumps
+    >>> normal = GaussianMixture([1.0], [[0.0]], [[[1.0]]])
+    >>> embedding = embed(ExponentiatedQuadratic(1.0), normal)
+    >>> bumps = rough_bumps(embedding, 0, narrowest=0.1, widest=1.0, functions=3)
+    >>> bumps.evaluate([[0.0], [1.0]]).shape, bumps.integrals.shape
+    ((2, 3), (3,))
     """
     target = embedding.target
     _check_counts(functions=functions, terms=terms)
@@ -242,30 +305,44 @@ def genz_oscillatory(
     embedding : Embedding
         Its target must be a GaussianMixture, a Uniform or an Empirical.
     rng : numpy.random.Generator or int
+        A generator, or the seed of one. Draws the functions.
     difficulty : float
         Sum of the frequencies of each function. They are drawn uniformly from [0, 1] and then
         scaled.
     functions : int
-        Number of functions F.
+        Number of functions F (default: 250).
 
     Returns
     -------
     Integrands
+        F functions and their integrals.
 
     Raises
     ------
     TypeError
-        If there is no closed form for the target.
+        If there is no closed form for the target, or `rng` is neither a seed nor a Generator.
     ValueError
-        If a parameter is out of its range.
+        If `functions` is below 1, or `difficulty` is not finite and positive.
 
     Notes
     -----
     The integral is the real part of exp(2 pi i u) times the characteristic function at a.
+    O(n F d) time for n points; O(F J d^2) once for a mixture of J Gaussians.
 
     References
     ----------
     The first family of Genz, "A package for testing multiple integration subroutines", 1987.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bqlib import Brownian, Uniform, embed
+    >>> from bqlib.integrands import genz_oscillatory
+    >>> embedding = embed(Brownian(), Uniform([0], [1]))
+    >>> drawn = genz_oscillatory(embedding, 0, difficulty=3.0, functions=2)
+    >>> x = (np.arange(1000)[:, None] + 0.5) / 1000
+    >>> (drawn.evaluate(x).mean(axis=0) - drawn.integrals).round(6) + 0.0
+    array([0., 0.])
     """
     target = embedding.target
     phases, frequencies = _genz(target, checked_rng(rng), difficulty, functions)
@@ -293,12 +370,49 @@ def genz_gaussian_peak(
 ) -> Integrands:
     """Peaks exp(-sum_k a_k^2 (x_k - u_k)^2), with u from the target and sum(a) = `difficulty`.
 
-    The parameters, returns and errors are those of :func:`genz_oscillatory`, for any target with
-    an embedding under :class:`bqlib.ExponentiatedQuadratic`, whose kernel mean is the integral.
+    The integral is the kernel mean of an exponentiated quadratic kernel.
+
+    Parameters
+    ----------
+    embedding : Embedding
+        Its target must have an embedding under :class:`bqlib.ExponentiatedQuadratic`.
+    rng : numpy.random.Generator or int
+        A generator, or the seed of one. Draws the functions.
+    difficulty : float
+        Sum of the a_k of each function. They are drawn uniformly from [0, 1] and then scaled.
+    functions : int
+        Number of functions F (default: 250).
+
+    Returns
+    -------
+    Integrands
+        F functions and their integrals.
+
+    Raises
+    ------
+    TypeError
+        If there is no closed form for the target, or `rng` is neither a seed nor a Generator.
+    ValueError
+        If `functions` is below 1, or `difficulty` is not finite and positive.
+
+    Notes
+    -----
+    O(n F d) time for n points; F embeddings once.
 
     References
     ----------
     The fourth family of Genz (1987), where u is uniform on the unit cube, as here for that target.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bqlib import Brownian, Uniform, embed
+    >>> from bqlib.integrands import genz_gaussian_peak
+    >>> embedding = embed(Brownian(), Uniform([0], [1]))
+    >>> drawn = genz_gaussian_peak(embedding, 0, difficulty=3.0, functions=2)
+    >>> x = (np.arange(1000)[:, None] + 0.5) / 1000
+    >>> (drawn.evaluate(x).mean(axis=0) - drawn.integrals).round(6) + 0.0
+    array([0., 0.])
     """
     target, rng = embedding.target, checked_rng(rng)
     _, rates = _genz(target, rng, difficulty, functions)

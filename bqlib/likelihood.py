@@ -1,5 +1,7 @@
 """Kernel parameters by marginal likelihood: length-scales and output scale from values of f."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,8 +15,7 @@ from scipy.spatial.distance import pdist
 from bqlib.arrays import Array, solve_lower
 from bqlib.checks import LONGEST, SHORTEST, checked_points, checked_values_of_f
 from bqlib.kernels import ExponentiatedQuadratic, Matern, RationalQuadratic
-from bqlib.posterior import refuse_two_values
-from bqlib.weights import first_occurrence, leading_cholesky
+from bqlib.pivots import first_occurrence, leading_cholesky, refuse_two_values
 
 # Kernels whose values depend on x - y over the length-scales and on nothing else.
 STATIONARY = (ExponentiatedQuadratic, Matern, RationalQuadratic)
@@ -35,10 +36,10 @@ class KernelFit:
 
     Attributes
     ----------
-    kernel
+    kernel : ExponentiatedQuadratic, Matern or RationalQuadratic
         The kernel given, with new length-scales.
     output_scale : float
-        a, where a^2 k is the covariance of f.
+        a, where a^2 k is the covariance of f, in units of f.
     log_likelihood : float
         Log marginal likelihood of the values at these parameters.
     stop : str
@@ -46,6 +47,13 @@ class KernelFit:
         are farther apart than f varies, or f does not depend on a coordinate; the search ended
         early; or K is singular in float64 at the fitted length-scales, which happens for values of
         a very smooth f.
+
+    Examples
+    --------
+    >>> from bqlib import Matern, fit_kernel
+    >>> fit = fit_kernel(Matern(1.0), [[0.0]], [2.0])
+    >>> fit.stop
+    'one point does not tell the length-scales: they are those of the kernel given'
     """
 
     kernel: Stationary
@@ -73,6 +81,8 @@ def fit_kernel(kernel: Stationary, points: ArrayLike, values: ArrayLike) -> Kern
     Returns
     -------
     KernelFit
+        With `kernel`, `output_scale`, `log_likelihood` and `stop`, which is empty, or says why you
+        should check the fit: see :class:`bqlib.likelihood.KernelFit`.
 
     Raises
     ------
@@ -105,7 +115,8 @@ def fit_kernel(kernel: Stationary, points: ArrayLike, values: ArrayLike) -> Kern
 
     Examples
     --------
-    >>> from bqlib import ExponentiatedQuadratic
+    >>> import numpy as np
+    >>> from bqlib import ExponentiatedQuadratic, fit_kernel
     >>> x = np.linspace(0, 10, 21)[:, None]
     >>> fit = fit_kernel(ExponentiatedQuadratic(1.0), x, np.sin(x[:, 0]))
     >>> 1 < fit.kernel.lengthscale < 4
@@ -243,7 +254,7 @@ def profile_likelihood(kernel: Stationary, points: Array, values: Array) -> tupl
 
     Parameters
     ----------
-    kernel
+    kernel : ExponentiatedQuadratic, Matern or RationalQuadratic
         With ``scale="unit"`` and a length-scale for all coordinates or for each.
     points : ndarray, shape (n, d)
         All different.
@@ -256,10 +267,27 @@ def profile_likelihood(kernel: Stationary, points: Array, values: Array) -> tupl
     gradient : ndarray, shape (1,) or (d,)
         In the log length-scales.
 
+    Raises
+    ------
+    ValueError
+        If points and kernel differ in dimension.
+
     Notes
     -----
+    O(n^3 + n^2 d) time, O(n^2 d) memory.
+
     The gradient is tr((K^{-1}f f'K^{-1} / a^2 - K^{-1}) dK) / 2. As k depends on x - y over the
     length-scales alone, dk / d log l_c = -(x_c - y_c) dk / dx_c.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bqlib import Matern
+    >>> from bqlib.likelihood import profile_likelihood
+    >>> x = np.array([[0.0], [1.0], [2.0]])
+    >>> likelihood, gradient = profile_likelihood(Matern(1.0), x, np.array([1.0, 2.0, 1.0]))
+    >>> round(float(likelihood), 3), gradient.round(3)
+    (-4.352, array([0.769]))
     """
     n = len(values)
     gram = kernel(points, points)

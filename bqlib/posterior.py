@@ -3,6 +3,8 @@
 Both use one model of f, a Gaussian process. Functions can be drawn from this model too.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,11 +28,12 @@ from bqlib.embeddings.embedding import Embedding, points_of
 from bqlib.kernels import Kernel
 from bqlib.notebook import html_table
 from bqlib.weights import (
+from bqlib.pivots import (
     PIVOT_TOLERANCE,
     distinct_points,
-    first_occurrence,
     leading_cholesky,
     not_spent,
+    refuse_two_values,
 )
 
 
@@ -54,6 +57,13 @@ class Integral:
         a, as given or as fitted to the values.
     freedom : float
         Degrees of freedom of the fitted a; infinity if a was given.
+
+    Examples
+    --------
+    >>> from bqlib.posterior import Integral
+    >>> result = Integral(mean=0.61, std=0.01, output_scale=1.0, freedom=float("inf"))
+    >>> [round(end, 3) for end in result.interval(0.95)]
+    [0.59, 0.63]
     """
 
     mean: float
@@ -62,11 +72,25 @@ class Integral:
     freedom: float
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Lower and upper end of the central credible interval of probability `level`.
+        """Lower and upper end of the central credible interval, in units of f.
 
         Student's t about `mean` with `freedom` degrees of freedom and scale `std` (normal if the
         output scale was given). Under the model, it contains the integral with probability `level`:
         exactly for the weights ``bq`` and ``sum_to_one``, and nearly for others.
+
+        Parameters
+        ----------
+        level : float
+            Between 0 and 1 (default: 0.95).
+
+        Returns
+        -------
+        lower, upper : float
+
+        Raises
+        ------
+        ValueError
+            If `level` is not between 0 and 1.
         """
         if not 0 < level < 1:
             raise ValueError(f"level is {level}; it must lie between 0 and 1, such as 0.95")
@@ -113,17 +137,30 @@ def integral(
     Returns
     -------
     Integral
+        With `mean`, `std`, `output_scale`, `freedom` and `interval(level)`.
 
     Raises
     ------
     ValueError
         If the weights or values are not n finite numbers, if f has two values at one point, if too
         few points are left to fit the output scale, or if prior variance and weights are all zero.
+    TypeError
+        If `embedding` is not an Embedding, or an array does not hold real numbers.
 
     Notes
     -----
-    O(n^3) time, O(n^2) memory. The standard deviation is right on average over functions that match
-    the kernel. For a rougher f it is too small, and the values at the points may not show this.
+    O(n^3 + n^2 d) time, O(n^2) memory. The standard deviation is right on average over functions
+    that match the kernel. For a rougher f it is too small, and the values at the points may not
+    show this.
+
+    Examples
+    --------
+    >>> from bqlib import Brownian, Uniform, embed
+    >>> from bqlib.posterior import integral
+    >>> embedding = embed(Brownian(), Uniform([0], [1]))
+    >>> result = integral(embedding, [[0.4], [0.8]], [0.4, 0.4], values=[0.16, 0.64])
+    >>> round(result.mean, 3), round(result.std, 3)  # f is x^2, its integral 1/3
+    (0.32, 0.065)
     """
     points = points_of(embedding, points)
     constant = sums_to_one(checked_array(weights, "weights", keep_precision=True))
@@ -137,7 +174,7 @@ def integral(
     refuse_two_values(points, values)
     freedom = np.inf
     if output_scale is None:
-        output_scale, freedom = fitted_output_scale(embedding.kernel, points, values, constant)
+        output_scale, freedom = _fitted_output_scale(embedding.kernel, points, values, constant)
     elif not 0 < (output_scale := checked_number(output_scale, "output_scale")) < np.inf:
         raise ValueError(f"output_scale is {output_scale}; it must be finite and positive")
     mmd2, rounding = mmd2_and_rounding(embedding, points, weights)
@@ -146,19 +183,7 @@ def integral(
     return Integral(float(weights @ values), float(std), float(output_scale), freedom)
 
 
-def refuse_two_values(points: Array, values: Array) -> None:
-    """Raise a ValueError if f has two values at one point."""
-    first = first_occurrence(points)
-    differ = np.abs(values - values[first]) > 1e-9 * np.abs(values).max(initial=0.0)
-    if differ.any():
-        i = int(differ.argmax())
-        raise ValueError(
-            f"points {first[i]} and {i} are equal, but f is {values[first[i]]} and {values[i]} "
-            "there; f must have one value at each point, without noise"
-        )
-
-
-def fitted_output_scale(
+def _fitted_output_scale(
     kernel: Kernel, points: Array, values: Array, constant: bool
 ) -> tuple[float, float]:
     """Output scale of greatest likelihood, and its degrees of freedom.
@@ -193,25 +218,45 @@ def fitted_output_scale(
     return float(np.sqrt(white @ white / freedom)), float(freedom)
 
 
-def joint_draws(embedding: Embedding, points: Array, size: int, rng: Seed) -> tuple[Array, Array]:
+def joint_draws(
+    embedding: Embedding, points: ArrayLike, size: int, rng: Seed
+) -> tuple[Array, Array]:
     """Functions from the model with output scale one: their values at points and their integrals.
 
     Parameters
     ----------
     embedding : Embedding
-    points : ndarray, shape (n, d)
+    points : array_like, shape (n, d)
     size : int
         Number of functions.
     rng : numpy.random.Generator or int
+        A generator, or the seed of one.
 
     Returns
     -------
     values : ndarray, shape (size, n)
     integrals : ndarray, shape (size,)
 
+    Raises
+    ------
+    ValueError
+        If points are not a finite array (n, d), or `size` is negative.
+    TypeError
+        If `embedding` is not an Embedding, or `rng` is neither a seed nor a Generator.
+
     Notes
     -----
-    O(n^3 + n^2 size) time.
+    O(n^3 + n^2 (d + size)) time, O(n (n + size)) memory.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bqlib import Brownian, Uniform, embed
+    >>> from bqlib.posterior import joint_draws
+    >>> embedding = embed(Brownian(), Uniform([0], [1]))
+    >>> values, integrals = joint_draws(embedding, [[0.5], [1.0]], size=4000, rng=0)
+    >>> values.shape, round(float(np.var(integrals)), 1)  # the prior variance is 1/3
+    ((4000, 2), 0.3)
     """
     points = points_of(embedding, points)
     size = checked_count(size, "size")

@@ -31,6 +31,7 @@ def curves(quantity: str) -> dict[str, tuple[Array, Array]]:
 
     Examples
     --------
+    >>> from bqlib.published import curves
     >>> n, mmd = curves("mmd")["sbq"]
     >>> int(n[-1]), float(mmd[-1])
     (400, 0.0006732)
@@ -46,6 +47,7 @@ def histogram() -> list[tuple[float, float, int]]:
 
     Examples
     --------
+    >>> from bqlib.published import histogram
     >>> sum(count for _, _, count in histogram())
     100
     """
@@ -59,6 +61,7 @@ def sum_of_bars() -> float:
 
     Examples
     --------
+    >>> from bqlib.published import sum_of_bars
     >>> round(sum_of_bars(), 4)
     0.9405
     """

@@ -38,6 +38,7 @@ def log_spaced(low: int, high: int, count: int = SIZES_PER_WINDOW) -> Indices:
 
     Examples
     --------
+    >>> from bqlib.rates import log_spaced
     >>> log_spaced(1, 100, 5)
     array([  1,   3,  10,  32, 100])
     >>> log_spaced(3, 6)
@@ -72,6 +73,8 @@ def power_law(n: Array | Indices, error: Array) -> Fit:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from bqlib.rates import power_law
     >>> n = np.arange(10, 30)
     >>> fit = power_law(n, 3 / n[None, :])
     >>> fit["rate"].round(12), np.exp(fit["log_constant"]).round(12)
@@ -249,6 +252,8 @@ def curvature(n: Array | Indices, error: Array) -> Array:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from bqlib.rates import curvature
     >>> n = np.arange(10, 30)
     >>> curvature(n, np.exp([-np.log(n), 0.5 * np.log(n) ** 2])).round(12)
     array([0. , 0.5])
@@ -296,6 +301,8 @@ def local_slopes(error: Array) -> Array:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from bqlib.rates import local_slopes
     >>> local_slopes(1 / np.arange(1, 7) ** 2)
     array([2., 2., 2.])
     """
@@ -323,6 +330,8 @@ def first_n_within(error: Array, level: ArrayLike) -> Array:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from bqlib.rates import first_n_within
     >>> first_n_within(np.array([4.0, 2.0, 3.0, 1.0]), np.array([5.0, 2.0, 1.5, 0.5]))
     array([ 1.,  2.,  4., inf])
     """
@@ -364,6 +373,8 @@ def median_interval(values: Array, level: float = 0.95) -> tuple[Array, Array, A
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from bqlib.rates import median_interval
     >>> tuple(map(float, median_interval(np.array([3.0, 1.0, 2.0, np.inf, 4.0, 5.0, 6.0]))))
     (4.0, 1.0, inf)
     """
@@ -456,6 +467,8 @@ def holm(p: Array) -> Array:
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from bqlib.rates import holm
     >>> holm(np.array([0.01, 0.04, 0.03]))
     array([0.03, 0.06, 0.06])
     """

@@ -24,8 +24,9 @@ from bqlib.designs.newton import best, stop_reason
 from bqlib.designs.pools import FixedPool, scores
 from bqlib.designs.sbq import decrement
 from bqlib.embeddings import embed
+from bqlib.pivots import PIVOT_TOLERANCE
 from bqlib.streams import stream
-from bqlib.weights import PIVOT_TOLERANCE, bq, uniform
+from bqlib.weights import bq, uniform
 
 LOOK_SECONDS = 2  # between two looks whether a worker that does not answer is still there
 PATIENCE_SECONDS = 600  # for a worker to come in the place of one that was lost
@@ -45,8 +46,8 @@ def draw_pool(target, candidates, rng, blocks=None):
 
     Parameters
     ----------
-    target
-    candidates : bqlib.Candidates
+    target : Target
+    candidates : Candidates
         Not fresh.
     rng : int
         Seed of the pool. A generator is refused: each block has a stream of its own.
@@ -56,11 +57,21 @@ def draw_pool(target, candidates, rng, blocks=None):
     Returns
     -------
     ndarray, shape (M, d)
+        In O(M d) time and memory, if a draw takes O(d).
 
     Raises
     ------
-    ValueError, TypeError
-        If an argument is wrong.
+    ValueError
+        If candidates are fresh, or `rng` is negative.
+    TypeError
+        If candidates are not Candidates, `rng` is not a whole number, or the target has no draws.
+
+    Examples
+    --------
+    >>> from bqlib import Candidates, Uniform
+    >>> from bqlib.sharded import draw_pool
+    >>> draw_pool(Uniform([0], [1]), Candidates(20_000), rng=0, blocks=[1]).shape
+    (4000, 1)
     """
     _check_candidates(candidates)
     seed = _checked_seed(rng)
@@ -88,43 +99,49 @@ def sbq(client, target, kernel, n, *, rng, candidates):
     ----------
     client : distributed.Client
         Its workers hold the pool. Each should have one thread.
-    target, kernel
-        The pair; it must have an embedding.
+    target : Target
+        The distribution to summarise, in d dimensions.
+    kernel : Kernel
+        Defines the MMD. It must have an embedding with the target.
     n : int
         Number of points.
     rng : int
         Seed of the pool. A generator is refused: each block of the pool has a stream of its own.
-    candidates : bqlib.Candidates
-        Any number of candidates, not fresh.
+    candidates : Candidates
+        How to draw the pool: any number of candidates, not fresh.
 
     Returns
     -------
-    bqlib.Design
-        Fewer than n points, with the reason in `stop`, if no remaining candidate is numerically
-        distinct from those picked.
+    Design
+        With BQ weights. Fewer than n points, with the reason in `stop`, if no remaining candidate
+        is numerically distinct from those picked.
 
     Raises
     ------
-    ValueError, TypeError
-        If an argument is wrong: the candidates must not be fresh, nor fewer than n.
+    ValueError
+        If candidates are fresh, or fewer than n; if n is below 1, or `rng` is negative; if the
+        kernel mean is zero at every candidate.
+    TypeError
+        If candidates are not Candidates, or `rng` is not a whole number; if the pair has no
+        embedding.
     WorkersLostError
         If workers are lost and no new ones come, if one part is lost again and again, or if the
         client is closed.
 
     Notes
     -----
-    With M candidates on W workers: O(M n / W) time a step, and 8 M (n + d + 7) / W bytes on each
-    worker. A lost part costs as much as all steps so far.
+    With M candidates on W workers: O((M n + M d) / W) time a step, and 8 M (n + d + 7) / W bytes on
+    each worker. A lost part costs as much as all steps so far.
 
     Examples
     --------
-    >>> from distributed import Client  # doctest: +SKIP
-    >>> from bqlib import Candidates, ExponentiatedQuadratic, GaussianMixture, sharded
-    >>> normal = GaussianMixture([1.0], [[0.0, 0.0]], [[[1.0, 0.0], [0.0, 1.0]]])
-    >>> with Client() as client:  # doctest: +SKIP
-    ...     pool = Candidates(10_000_000)
-    ...     kernel = ExponentiatedQuadratic(0.5)
-    ...     design = sharded.sbq(client, normal, kernel, 100, rng=0, candidates=pool)
+    >>> import bqlib
+    >>> from distributed import Client
+    >>> target, kernel = bqlib.Uniform([0], [1]), bqlib.Brownian()
+    >>> with Client(processes=False, dashboard_address=":0") as client:  # doctest: +SKIP
+    ...     pool = bqlib.Candidates(50_000)  # or as many as the workers have memory for
+    ...     bqlib.sharded.sbq(client, target, kernel, n=10, rng=0, candidates=pool)
+    <Design: 10 points (d = 1), bq weights, for Brownian, Uniform>
     """
     embedding = embed(kernel, target)
     n, seed = _checked(candidates, n, rng)
@@ -149,15 +166,50 @@ def herding(client, target, kernel, n, *, rng, candidates):
     """Kernel herding over a pool that is divided among workers.
 
     The points are those of :func:`bqlib.herding` over ``draw_pool(target, candidates, rng)``.
-    Parameters and errors are those of :func:`sbq`.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Its workers hold the pool. Each should have one thread.
+    target : Target
+        The distribution to summarise, in d dimensions.
+    kernel : Kernel
+        Defines the MMD. It must have an embedding with the target.
+    n : int
+        Number of points.
+    rng : int
+        Seed of the pool. A generator is refused: each block of the pool has a stream of its own.
+    candidates : Candidates
+        How to draw the pool: any number of candidates, not fresh.
 
     Returns
     -------
-    bqlib.Design
+    Design
+        Its n points, with equal weights.
+
+    Raises
+    ------
+    ValueError
+        If candidates are fresh, or fewer than n; if n is below 1, or `rng` is negative.
+    TypeError
+        If candidates are not Candidates, or `rng` is not a whole number; if the pair has no
+        embedding.
+    WorkersLostError
+        As for :func:`sbq`.
 
     Notes
     -----
-    O(M / W) time a step, and 8 M (d + 3) / W bytes on each worker.
+    With M candidates on W workers: O(M d / W) time a step, and 8 M (d + 3) / W bytes on each
+    worker.
+
+    Examples
+    --------
+    >>> import bqlib
+    >>> from distributed import Client
+    >>> target, kernel, pool = bqlib.Uniform([0], [1]), bqlib.Brownian(), bqlib.Candidates(500)
+    >>> with Client(processes=False, dashboard_address=":0") as client:  # doctest: +SKIP
+    ...     bqlib.sharded.herding(client, target, kernel, n=10, rng=0, candidates=pool)
+    <Design: 10 points (d = 1), uniform weights, for Brownian, Uniform>
     """
     embedding = embed(kernel, target)
     n, seed = _checked(candidates, n, rng)

@@ -27,9 +27,8 @@ from bqlib.arrays import (
     with_read_only_arrays,
 )
 from bqlib.checks import (
-    LONGEST,
-    SHORTEST,
     checked_array,
+    checked_box,
     checked_count,
     checked_covariance,
     checked_points,
@@ -47,7 +46,7 @@ class Target(Protocol):
         """Dimension d of the points."""
 
     def sample(self, n: int, rng: Seed) -> Array:
-        """Draw n independent points, shape (n, d), from a Generator or a seed."""
+        """Draw n independent points, shape (n, d); `rng` is a Generator or a seed."""
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -66,14 +65,17 @@ class GaussianMixture:
     Raises
     ------
     ValueError
-        If an argument is wrong. The message lists every problem.
+        If the shapes do not fit together, weights are negative or do not sum to one, means are not
+        finite, or a covariance is not symmetric positive definite. The message lists every problem.
+        Methods raise it for points of another dimension, NaN or infinity.
 
     Notes
     -----
-    A draw costs O(d^2), a density or a score O(J d^2) a point.
+    A draw costs O(d^2); a density, a score or second derivatives O(J d^2) a point.
 
     Examples
     --------
+    >>> from bqlib import GaussianMixture
     >>> normal = GaussianMixture([1.0], [[0.0]], [[[1.0]]])
     >>> normal.density([[0.0]]).round(6)
     array([0.398942])
@@ -131,7 +133,7 @@ class GaussianMixture:
         return self.means.shape[1]
 
     def sample(self, n: int, rng: Seed) -> Array:
-        """Draw n independent points, shape (n, d), from a Generator or a seed."""
+        """Draw n independent points, shape (n, d); `rng` is a Generator or a seed."""
         n, rng = checked_count(n, "n"), checked_rng(rng)
         component_rng, normal_rng = rng.spawn(2)
         probabilities = self.weights / self.weights.sum()
@@ -205,7 +207,8 @@ class Uniform:
     Raises
     ------
     ValueError
-        If the ends do not make a box.
+        If an end is not finite, or a lower end is not below its upper end. Methods raise it for
+        points of another dimension, NaN or infinity.
 
     Notes
     -----
@@ -213,6 +216,7 @@ class Uniform:
 
     Examples
     --------
+    >>> from bqlib import Uniform
     >>> Uniform([0.0, 0.0], [2.0, 1.0]).density([[1.0, 0.5], [1.0, 3.0]])
     array([0.5, 0. ])
     """
@@ -221,26 +225,7 @@ class Uniform:
     upper: Array
 
     def __init__(self, lower: ArrayLike, upper: ArrayLike):
-        lower = checked_array(lower, "lower").copy()
-        upper = checked_array(upper, "upper").copy()
-        if lower.ndim != 1 or lower.size == 0 or lower.shape != upper.shape:
-            raise ValueError(
-                f"lower has shape {lower.shape} and upper {upper.shape}; "
-                "both must have one number for each coordinate"
-            )
-        if not (np.isfinite(lower).all() and np.isfinite(upper).all()):
-            raise ValueError("the box has an end that is NaN or infinite; all must be finite")
-        if not (lower < upper).all():
-            wrong = int(np.argmin(lower < upper))
-            raise ValueError(
-                f"lower is {lower[wrong]:g} and upper {upper[wrong]:g} in coordinate {wrong}; "
-                "lower must be below upper"
-            )
-        if max(-lower.min(), upper.max()) > LONGEST or (upper - lower).min() < SHORTEST:
-            raise ValueError(
-                "the box has an end beyond 1e50 or a side shorter than 1e-50: change the unit of "
-                "length"
-            )
+        lower, upper = checked_box(lower, upper)
         object.__setattr__(self, "lower", read_only(lower))
         object.__setattr__(self, "upper", read_only(upper))
 
@@ -258,7 +243,7 @@ class Uniform:
         return tuple(Uniform([lower], [upper]) for lower, upper in ends)
 
     def sample(self, n: int, rng: Seed) -> Array:
-        """Draw n independent points, shape (n, d), from a Generator or a seed."""
+        """Draw n independent points, shape (n, d); `rng` is a Generator or a seed."""
         n, rng = checked_count(n, "n"), checked_rng(rng)
         return self.lower + (self.upper - self.lower) * rng.random((n, self.dim))
 
@@ -279,22 +264,24 @@ class Product:
 
     Parameters
     ----------
-    blocks : sequence of targets
+    blocks : sequence of Target
         The coordinates of the first block come first.
 
     Raises
     ------
     ValueError
-        If there is no block.
+        If there is no block. Methods raise it for points of another dimension, NaN or infinity.
     TypeError
         If a block is not a target.
 
     Notes
     -----
-    A draw, a density or a score costs as much as those of all blocks together.
+    A draw, a density or a score costs as much as those of all blocks together: for boxes O(d), for
+    mixtures of J Gaussians O(J d^2) a point.
 
     Examples
     --------
+    >>> from bqlib import GaussianMixture, Product, Uniform
     >>> normal = GaussianMixture([1.0], [[0.0]], [[[1.0]]])
     >>> Product([normal, Uniform([0.0], [1.0])]).dim
     2
@@ -317,7 +304,7 @@ class Product:
         return sum(block.dim for block in self.blocks)
 
     def sample(self, n: int, rng: Seed) -> Array:
-        """Draw n independent points, shape (n, d), from a Generator or a seed."""
+        """Draw n independent points, shape (n, d); `rng` is a Generator or a seed."""
         n, rng = checked_count(n, "n"), checked_rng(rng)
         rngs = rng.spawn(len(self.blocks))
         pairs = zip(self.blocks, rngs, strict=True)
@@ -382,20 +369,24 @@ class Empirical:
     ----------
     points : array_like, shape (M, d)
     weights : array_like, shape (M,), optional
-        Not negative, with sum one. Default: equal.
+        Not negative, with sum one (default: equal).
 
     Raises
     ------
     ValueError
-        If an argument is wrong. The message lists every problem.
+        If the shapes do not fit together, points are not finite, or weights are negative or do not
+        sum to one. The message lists every problem.
 
     Notes
     -----
+    n draws cost O(M + n d + n log M). An embedding costs O(M d) a point, and O(M^2 d) once.
+
     Under a kernel, the MMD between the data and the distribution P that they were drawn from is
     about sqrt((E k(X, X) - V0) / M). No design for this target comes closer to P than that.
 
     Examples
     --------
+    >>> from bqlib import Empirical
     >>> Empirical([[0.0], [1.0], [5.0]]).weights.round(3)
     array([0.333, 0.333, 0.333])
     """
@@ -432,7 +423,7 @@ class Empirical:
         return self.points.shape[1]
 
     def sample(self, n: int, rng: Seed) -> Array:
-        """Draw n of the points, with replacement, shape (n, d), from a Generator or a seed."""
+        """Draw n of the points, with replacement; `rng` is a Generator or a seed."""
         n, rng = checked_count(n, "n"), checked_rng(rng)
         probabilities = self.weights / self.weights.sum()
         return self.points[rng.choice(len(self.points), size=n, p=probabilities)]
@@ -462,12 +453,18 @@ class Unnormalised:
     ValueError
         If `dim` is below 1, or neither log density nor score is given.
     TypeError
-        If `dim` is not a whole number, or an argument is not a function.
+        If `dim` is not a whole number, or an argument is not a function; also when it is sampled.
+
+    Notes
+    -----
+    A pool of M candidates costs M scores, which is O(M d) if a score takes O(d).
 
     Examples
     --------
-    >>> banana = Unnormalised(1, score=lambda x: -x**3)
-    >>> banana.score(np.array([[2.0]]))
+    >>> import numpy as np
+    >>> from bqlib import Unnormalised
+    >>> quartic = Unnormalised(1, score=lambda x: -x**3)  # its density is exp(-x^4 / 4) / constant
+    >>> quartic.score(np.array([[2.0]]))
     array([[-8.]])
     """
 
@@ -489,7 +486,7 @@ class Unnormalised:
                 )
 
     def sample(self, n: int, rng: Seed) -> Array:
-        """Raise a TypeError: only a density up to a constant is known."""
+        """Raise a TypeError, whatever n and `rng`: the density is known only up to a constant."""
         raise TypeError(
             "an Unnormalised target cannot be sampled: pass the candidates as an array of points, "
             'or draw them from a box with Candidates(source="box", box=...)'

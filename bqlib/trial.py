@@ -12,10 +12,11 @@ from bqlib.discrepancy import mmd2_of_prefixes
 from bqlib.embeddings import Embedding, embed
 from bqlib.integrands import Integrands
 from bqlib.kernels import Kernel
+from bqlib.pivots import first_occurrence
 from bqlib.schema import QUANTILES
 from bqlib.streams import stream
 from bqlib.targets import Target
-from bqlib.weights import PrefixWeights, first_occurrence
+from bqlib.weights import PrefixWeights
 
 
 def trial(

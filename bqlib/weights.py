@@ -17,22 +17,21 @@ At a point where k(x, x) is zero, such as 0 for :class:`bqlib.Brownian`, a weigh
 the MMD and is zero. Only with sum one, the first of these points gets what the others leave.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import lapack, solve_triangular
+from scipy.linalg import solve_triangular
 
-from bqlib.answers import checked_diagonal, checked_gram
-from bqlib.arrays import Array, Indices, Mask
+from bqlib.answers import checked_diagonal
+from bqlib.arrays import Array
 from bqlib.checks import checked_values
 from bqlib.embeddings.embedding import Embedding, points_of
-from bqlib.kernels import Kernel
-
-REPEAT_TOLERANCE = 1e-8  # of k(x, x), left by one other point: about the root of float64's rounding
-PIVOT_TOLERANCE = 1e-12  # of k(x, x); below it float64 has no digits left
-SLOPE_TOLERANCE = 1e-13  # of the largest linear term; below it a slope is rounding
+from bqlib.leading_blocks import nonnegative_solutions, solutions
+from bqlib.pivots import PIVOT_TOLERANCE, distinct_points, leading_cholesky, not_spent
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +46,13 @@ class PrefixWeights:
         Row n - 1: weights of the first n points, zero after them.
     stop : str
         Empty, or why `rank` is less than the number of points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bqlib.weights import PrefixWeights
+    >>> PrefixWeights(np.array([[1.0, 0.0], [0.5, 0.5]])).final(3)
+    array([0.5, 0.5, 0. ])
     """
 
     matrix: Array
@@ -96,6 +102,15 @@ class Conditioning:
         Sum, sum of absolute values, Euclidean norm and least of the weights.
     negative : int
         Number of weights below zero.
+
+    Examples
+    --------
+    >>> from bqlib import Brownian, Uniform, sbq
+    >>> from bqlib.weights import conditioning
+    >>> design = sbq(Uniform([0], [1]), Brownian(), n=20, rng=0)
+    >>> found = conditioning(design.embedding, design.points, design.weights)
+    >>> found.rank, found.duplicates, found.negative
+    (20, 0, 0)
     """
 
     pivots: Array
@@ -120,10 +135,26 @@ def uniform(embedding: Embedding, points: ArrayLike) -> PrefixWeights:
     Returns
     -------
     PrefixWeights
+        The weights of every prefix.
+
+    Raises
+    ------
+    ValueError
+        If points are not a finite array (n, d).
+    TypeError
+        If `embedding` is not an Embedding.
 
     Notes
     -----
     O(n^2) time and memory.
+
+    Examples
+    --------
+    >>> from bqlib import Brownian, Uniform, embed
+    >>> from bqlib.weights import uniform
+    >>> embedding = embed(Brownian(), Uniform([0], [1]))
+    >>> uniform(embedding, [[0.2], [0.4], [0.8]]).final(3).round(3)
+    array([0.333, 0.333, 0.333])
     """
     n = len(points_of(embedding, points))
     return PrefixWeights(np.tril(np.ones((n, n))) / np.arange(1, n + 1)[:, None])
@@ -140,12 +171,20 @@ def bq(embedding: Embedding, points: ArrayLike) -> PrefixWeights:
     Returns
     -------
     PrefixWeights
+        The weights of every prefix.
+
+    Raises
+    ------
+    ValueError
+        If points are not a finite array (n, d).
+    TypeError
+        If `embedding` is not an Embedding.
 
     Notes
     -----
     With the Cholesky factor L of K and a = L^{-1} z, the weights of the first n points are
-    L_n^{-T} a_n, so one triangular inverse gives those of every prefix. O(n^3) time, O(n^2)
-    memory.
+    L_n^{-T} a_n, so one triangular inverse gives those of every prefix. O(n^3) time and O(n^2)
+    memory, after O(n^2 d) time for the kernel.
 
     References
     ----------
@@ -154,10 +193,12 @@ def bq(embedding: Embedding, points: ArrayLike) -> PrefixWeights:
     Examples
     --------
     >>> from bqlib import Brownian, Uniform, embed
-    >>> bq(embed(Brownian(), Uniform([0], [1])), [[0.4], [0.8]]).final(2).round(12)
-    array([0.4, 0.4])
+    >>> from bqlib.weights import bq
+    >>> embedding = embed(Brownian(), Uniform([0], [1]))
+    >>> bq(embedding, [[0.2], [0.4], [0.8]]).final(3).round(3)
+    array([0.2, 0.3, 0.4])
     """
-    return _rule(embedding, points, lambda gram, factor, mean: _solutions(factor, mean))
+    return _rule(embedding, points, lambda gram, factor, mean: solutions(factor, mean))
 
 
 def sum_to_one(embedding: Embedding, points: ArrayLike) -> PrefixWeights:
@@ -171,21 +212,38 @@ def sum_to_one(embedding: Embedding, points: ArrayLike) -> PrefixWeights:
     Returns
     -------
     PrefixWeights
+        The weights of every prefix.
+
+    Raises
+    ------
+    ValueError
+        If points are not a finite array (n, d).
+    TypeError
+        If `embedding` is not an Embedding.
 
     Notes
     -----
     They are K^{-1} (z + c 1) with c = (1 - 1'K^{-1}z) / (1'K^{-1}1). Their estimate is the
     posterior mean of the integral if f has an unknown constant mean (a flat prior on it), and
-    their MMD^2 is the posterior variance. O(n^3) time, O(n^2) memory.
+    their MMD^2 is the posterior variance. O(n^3) time and O(n^2) memory, after O(n^2 d) time for
+    the kernel.
 
     References
     ----------
     Karvonen, Oates and Särkkä, "A Bayes-Sard cubature method", 2018.
+
+    Examples
+    --------
+    >>> from bqlib import Brownian, Uniform, embed
+    >>> from bqlib.weights import sum_to_one
+    >>> embedding = embed(Brownian(), Uniform([0], [1]))
+    >>> sum_to_one(embedding, [[0.2], [0.4], [0.8]]).final(3).round(3)
+    array([0.3, 0.3, 0.4])
     """
 
     def solve(gram: Array, factor: Array, mean: Array) -> Array:
-        weights = _solutions(factor, mean)
-        constant = _solutions(factor, np.ones(len(mean)))
+        weights = solutions(factor, mean)
+        constant = solutions(factor, np.ones(len(mean)))
         missing = (1 - weights.sum(axis=1)) / constant.sum(axis=1)
         return weights + missing[:, None] * constant
 
@@ -203,6 +261,14 @@ def nonnegative(embedding: Embedding, points: ArrayLike) -> PrefixWeights:
     Returns
     -------
     PrefixWeights
+        The weights of every prefix.
+
+    Raises
+    ------
+    ValueError
+        If points are not a finite array (n, d).
+    TypeError
+        If `embedding` is not an Embedding.
 
     Notes
     -----
@@ -214,8 +280,16 @@ def nonnegative(embedding: Embedding, points: ArrayLike) -> PrefixWeights:
     References
     ----------
     Lawson and Hanson, "Solving Least Squares Problems", 1974, chapter 23.
+
+    Examples
+    --------
+    >>> from bqlib import Brownian, Uniform, embed
+    >>> from bqlib.weights import nonnegative
+    >>> embedding = embed(Brownian(), Uniform([0], [1]))
+    >>> nonnegative(embedding, [[0.2], [0.4], [0.8]]).final(3).round(3)
+    array([0.2, 0.3, 0.4])
     """
-    return _rule(embedding, points, lambda gram, factor, mean: _nonnegative_solutions(gram, mean))
+    return _rule(embedding, points, lambda gram, factor, mean: nonnegative_solutions(gram, mean))
 
 
 def simplex(embedding: Embedding, points: ArrayLike) -> PrefixWeights:
@@ -229,6 +303,14 @@ def simplex(embedding: Embedding, points: ArrayLike) -> PrefixWeights:
     Returns
     -------
     PrefixWeights
+        The weights of every prefix.
+
+    Raises
+    ------
+    ValueError
+        If points are not a finite array (n, d).
+    TypeError
+        If `embedding` is not an Embedding.
 
     Notes
     -----
@@ -236,6 +318,14 @@ def simplex(embedding: Embedding, points: ArrayLike) -> PrefixWeights:
     v'Qv + c (1'v - 1)^2 = t^2 w'Qw + c (t - 1)^2 has the same best w for every t. So for any c > 0
     the weights are exactly the non-negative v that minimise it, divided by their sum. As for
     :func:`nonnegative`, O(n^4) time with a small constant, O(n^2) memory.
+
+    Examples
+    --------
+    >>> from bqlib import Brownian, Uniform, embed
+    >>> from bqlib.weights import simplex
+    >>> embedding = embed(Brownian(), Uniform([0], [1]))
+    >>> simplex(embedding, [[0.2], [0.4], [0.8]]).final(3).round(3)
+    array([0.3, 0.3, 0.4])
     """
     prior_variance = embedding.prior_variance
 
@@ -243,7 +333,7 @@ def simplex(embedding: Embedding, points: ArrayLike) -> PrefixWeights:
         # This large a c leaves every pivot at least half of what it is in K.
         c = prior_variance + np.diag(gram).max(initial=0.0)
         lifted = gram - mean[:, None] - mean[None, :] + (prior_variance + c)
-        weights = _nonnegative_solutions(lifted, np.full(len(mean), c))
+        weights = nonnegative_solutions(lifted, np.full(len(mean), c))
         return weights / weights.sum(axis=1, keepdims=True)
 
     return _with_the_rest(embedding, points, _rule(embedding, points, solve), nonnegative)
@@ -269,9 +359,23 @@ def final(rule: Rule, embedding: Embedding, points: ArrayLike) -> Array:
     -------
     ndarray, shape (n,)
 
+    Raises
+    ------
+    ValueError
+        If points are not a finite array (n, d).
+    TypeError
+        If `embedding` is not an Embedding, or the rule does not return PrefixWeights.
+
     Notes
     -----
     The cost of the rule, twice if it ends early, and O(n^3) time to find redundant points.
+
+    Examples
+    --------
+    >>> from bqlib import Brownian, Uniform, embed
+    >>> from bqlib.weights import bq, final
+    >>> final(bq, embed(Brownian(), Uniform([0], [1])), [[0.4], [0.8], [0.4]]).round(3)
+    array([0.4, 0.4, 0. ])
     """
     points = points_of(embedding, points)
     found = rule(embedding, points)
@@ -303,10 +407,21 @@ def conditioning(embedding: Embedding, points: ArrayLike, weights: ArrayLike) ->
     ------
     ValueError
         If there are no points, or points and weights do not fit together.
+    TypeError
+        If `embedding` is not an Embedding.
 
     Notes
     -----
-    O(n^3) time, O(n^2) memory.
+    O(n^3 + n^2 d) time, O(n^2) memory.
+
+    Examples
+    --------
+    >>> from bqlib import Brownian, Uniform, embed
+    >>> from bqlib.weights import conditioning
+    >>> embedding = embed(Brownian(), Uniform([0], [1]))
+    >>> found = conditioning(embedding, [[0.4], [0.8], [0.4]], [0.4, 0.4, 0.0])
+    >>> found.duplicates, round(found.weight_sum, 3), round(found.condition_number, 2)
+    (1, 0.8, 6.85)
     """
     points = points_of(embedding, points)
     n = len(points)
@@ -331,74 +446,6 @@ def conditioning(embedding: Embedding, points: ArrayLike, weights: ArrayLike) ->
         weight_min=float(weights.min()),
         negative=int((weights < 0).sum()),
     )
-
-
-def first_occurrence(points: Array) -> Indices:
-    """For each point, the index of the first point equal to it, shape (n,)."""
-    _, first, inverse = np.unique(points, axis=0, return_index=True, return_inverse=True)
-    return first[inverse.ravel()]
-
-
-def repeats(gram: Array, heights: Array, others: Array) -> Mask:
-    """Where one point leaves only rounding of the variance at another, shape (n, m).
-
-    1 - k(x, y)^2 / (k(x, x) k(y, y)) <= 1e-8, from k(x, y) (n, m), k(x, x) (n,) and k(y, y) (m,).
-    """
-    return np.abs(gram) >= repeat_floor(heights)[:, None] * repeat_floor(others)
-
-
-def repeat_floor(heights: Array) -> Array:
-    """From k(x, x) (n,): two points repeat each other if k(x, y) >= the product of their floors."""
-    # By roots, as squares of small heights underflow.
-    return (1 - REPEAT_TOLERANCE) ** 0.25 * np.sqrt(heights)
-
-
-def distinct_points(kernel: Kernel, points: Array) -> tuple[Indices, Array]:
-    """Indices of the points that repeat no earlier point, and their Gram matrix.
-
-    Points where k(x, x) is zero are left out: f is known to be zero there.
-    """
-    gram = checked_gram(kernel, points, points)
-    heights = np.diag(gram)
-    near = np.tril(repeats(gram, heights, heights), -1)
-    kept = heights != 0  # what is no point of its own has no repeats either
-    for i in np.flatnonzero(near.any(axis=1)):
-        kept[i] &= not near[i, kept].any()
-    distinct = np.flatnonzero(kept)
-    return distinct, gram if kept.all() else gram[np.ix_(distinct, distinct)]
-
-
-def leading_cholesky(gram: Array) -> tuple[Array, int]:
-    """Cholesky factor of the largest leading block with pivots above tolerance, and its size.
-
-    Rounding in a pivot is about eps k(x, x) of its own point, whatever k(x, x) is at others.
-    """
-    factor, info = lapack.dpotrf(gram, lower=True, clean=True)
-    pivots = np.square(np.diag(factor)[: info - 1 if info else len(gram)])
-    small = np.flatnonzero(pivots <= PIVOT_TOLERANCE * np.diag(gram)[: len(pivots)])
-    rank = int(small[0]) if len(small) else len(pivots)
-    return factor[:rank, :rank], rank
-
-
-def not_spent(kernel: Kernel, points: Array) -> Indices:
-    """Indices of the points that are not redundant, in their order: see :func:`final`.
-
-    Exact repeats are left out. A point where k(x, x) is zero is kept.
-    """
-    gram = checked_gram(kernel, points, points)
-    roots = np.sqrt(np.diag(gram))
-    zero = np.flatnonzero(roots == 0)
-    roots[zero] = 1.0
-    unit = gram / roots / roots[:, None]
-    _, order, rank, _ = lapack.dpstrf(unit, lower=1, tol=PIVOT_TOLERANCE)
-    kept = np.sort(np.append(order[:rank] - 1, zero))
-    # In the order of the points, a pivot may be smaller than the least of those.
-    while True:
-        distinct, gram = distinct_points(kernel, points[kept])
-        _, rank = leading_cholesky(gram)
-        if rank == len(distinct):
-            return kept
-        kept = np.delete(kept, distinct[rank])
 
 
 def _rule(embedding: Embedding, points: ArrayLike, solve: Solve) -> PrefixWeights:
@@ -440,60 +487,3 @@ def _with_the_rest(
         bound |= rest < 0
     matrix[bound] = summed.matrix[bound]
     return PrefixWeights(matrix, summed.stop)
-
-
-def _solutions(factor: Array, linear: Array) -> Array:
-    """Row n - 1: the solution of G_n w = linear_n on every leading block, G = factor factor'."""
-    projections = solve_triangular(factor, linear, lower=True)
-    inverse = solve_triangular(factor, np.eye(len(linear)), lower=True)
-    return np.cumsum(projections[:, None] * inverse, axis=0)
-
-
-def _nonnegative_solutions(gram: Array, linear: Array) -> Array:
-    """Row n - 1: the w >= 0 that minimises w'G_n w - 2 w'linear_n, on every leading block.
-
-    The active set method of Lawson and Hanson, "Solving Least Squares Problems", 1974, chapter
-    23. It may start from the solution of the block before, and then needs one or two changes of
-    the support for each new point, where a cold start needs one for each point of the support.
-    """
-    n = len(linear)
-    rows = np.zeros((n, n))
-    weights = np.zeros(n)
-    support: list[int] = []
-    tolerance = SLOPE_TOLERANCE * np.abs(linear).max(initial=0.0)
-    for size in range(1, n + 1):
-        refused: list[int] = []
-        while True:
-            slope = linear[:size] - gram[:size, support] @ weights[support]
-            slope[support + refused] = -np.inf
-            newcomer = int(np.argmax(slope))
-            if slope[newcomer] <= tolerance:
-                break
-            support.append(newcomer)
-            if not _move_to_best(gram, linear, weights, support):
-                refused.append(newcomer)
-        rows[size - 1] = weights
-    return rows
-
-
-def _move_to_best(gram: Array, linear: Array, weights: Array, support: list[int]) -> bool:
-    """Move `weights` to the best on `support`, dropping from it each point that reaches zero.
-
-    False, with nothing changed but the last point dropped, where that point cannot become
-    positive: its slope was positive by rounding alone.
-    """
-    while True:
-        current = weights[support]
-        _, best, info = lapack.dposv(gram[np.ix_(support, support)], linear[support])
-        if current[-1] == 0 and (info or best[-1] <= 0):
-            support.pop()
-            return False
-        leaving = best <= 0
-        if not leaving.any():
-            weights[support] = best
-            return True
-        shares = np.full(len(support), np.inf)
-        shares[leaving] = current[leaving] / (current - best)[leaving]
-        share = shares.min()
-        weights[support] = np.where(shares == share, 0.0, current + share * (best - current))
-        support[:] = [i for i in support if weights[i] > 0]

@@ -21,6 +21,13 @@ settings.register_profile("fuzz", deadline=None, max_examples=700, print_blob=Tr
 settings.load_profile("bqlib")
 
 
+def pytest_collection_modifyitems(items):
+    """Have the examples of docstrings import what they use, as they must when they are copied."""
+    for item in items:
+        if isinstance(item, pytest.DoctestItem):
+            item.dtest.globs = {"__name__": "__main__"}
+
+
 @pytest.fixture
 def sweep_folder(tmp_path, monkeypatch):
     """The working directory, with a shelf of two targets."""

@@ -249,6 +249,12 @@ def test_a_design_without_a_point_is_refused_with_the_reason(name):
         make(name, 5, kernel=kernel)
 
 
+@pytest.mark.parametrize("name", ["iid", "herding", "frank_wolfe"])
+def test_designs_with_weights_of_sum_one_take_a_stein_kernel_without_constant(name):
+    design = make(name, 5, kernel=Stein(TARGET))
+    assert len(design.points) == 5 and design.weights.sum() == pytest.approx(1, abs=1e-12)
+
+
 def test_a_design_shows_what_it_is_in_one_line():
     assert repr(make("herding", 7)) == (
         "<Design: 7 points (d = 2), uniform weights, for ExponentiatedQuadratic, GaussianMixture>"

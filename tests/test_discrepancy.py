@@ -222,3 +222,10 @@ def test_no_points_have_the_prior_variance_by_spectrum_too():
     embedding = embed(ExponentiatedQuadratic(1.0), normal())
     found = spectral_mmd2(embedding, np.empty((0, 1)), [])
     np.testing.assert_allclose(found, embedding.prior_variance, rtol=1e-12)
+
+
+def test_the_mmd_has_the_unit_of_the_root_of_the_kernel():
+    target, points, weights = Uniform([0.0], [1.0]), [[0.2], [0.7]], [0.4, 0.5]
+    kernel = ExponentiatedQuadratic(0.5)
+    single, double = (mmd(embed(own, target), points, weights) for own in (kernel, 2.0 * kernel))
+    assert double == pytest.approx(np.sqrt(2) * single, rel=1e-12)

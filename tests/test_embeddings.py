@@ -446,6 +446,13 @@ def test_full_covariances_turn_with_the_axes_under_a_short_rational_quadratic_ke
     np.testing.assert_allclose(found, expected, rtol=1e-11)
 
 
+def test_a_rational_quadratic_embedding_has_as_many_terms_as_the_docstring_says():
+    levels = [int(np.ceil(np.log(1 + distance**2) / STRIDE)) for distance in (1, 10, 1e6)]
+    terms = [len(gamma_rule(1.0, level)[0]) for level in levels]
+    said = "{} terms if points are up to 1 length-scale from the target, {} if up to 10, and {} if"
+    assert said.format(*terms) in " ".join(RationalQuadratic.__doc__.split())
+
+
 def test_a_rational_quadratic_embedding_beyond_the_range_of_lengths_is_refused():
     embedding = embed(RationalQuadratic(1.0, alpha=0.5), SQUARE)
     with pytest.raises(ValueError, match=r"length-scales up to .* below 1e50.* below 1e46 never"):

@@ -34,16 +34,9 @@ from bqlib import (
     embed,
 )
 from bqlib.discrepancy import mmd2, mmd2_and_rounding, mmd2_of_prefixes
+from bqlib.pivots import distinct_points, first_occurrence
 from bqlib.sweep import registry
-from bqlib.weights import (
-    bq,
-    distinct_points,
-    first_occurrence,
-    nonnegative,
-    simplex,
-    sum_to_one,
-    uniform,
-)
+from bqlib.weights import bq, nonnegative, simplex, sum_to_one, uniform
 
 WITHOUT_POOL = ("iid", "sobol")
 OFF_THE_POOL = ("joint",)  # moves points, and has a test of its own below

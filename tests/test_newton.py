@@ -22,7 +22,8 @@ from bqlib import (
 )
 from bqlib.designs import pools
 from bqlib.discrepancy import mmd2_and_rounding, mmd2_of_prefixes, spectral_mmd2
-from bqlib.weights import bq, conditioning, first_occurrence
+from bqlib.pivots import first_occurrence
+from bqlib.weights import bq, conditioning
 
 CHEN2010 = Path(__file__).parent.parent / "config" / "targets" / "chen2010_mixture.json"
 NORMAL = GaussianMixture([1.0], [[0.0, 0.0]], [np.eye(2)])

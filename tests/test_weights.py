@@ -25,15 +25,14 @@ from bqlib import (
     sbq,
 )
 from bqlib.discrepancy import mmd2, mmd2_of_prefixes, spectral_mmd2
+from bqlib.leading_blocks import nonnegative_solutions
+from bqlib.pivots import first_occurrence, not_spent
 from bqlib.weights import (
     PrefixWeights,
-    _nonnegative_solutions,
     bq,
     conditioning,
     final,
-    first_occurrence,
     nonnegative,
-    not_spent,
     simplex,
     sum_to_one,
     uniform,
@@ -252,10 +251,6 @@ def test_what_repeats_a_point_that_is_left_out_is_kept():
     assert (weights != 0).tolist() == [True, False, True, True]
 
 
-def test_a_repeat_among_signed_zeros():
-    assert first_occurrence(np.array([[0.0, 1.0], [-0.0, 1.0], [0.0, -1.0]])).tolist() == [0, 0, 2]
-
-
 @given(problems(repeats=False), st.floats(-3, 3), st.sampled_from([1e-3, 1.0, 1e3]))
 def test_weights_follow_a_change_of_units(problem, shift, unit):
     embedding, points = problem
@@ -327,7 +322,7 @@ def test_nonnegative_weights_on_the_paper_s_problem(paper, sbq400):
 
 def test_a_slope_that_is_rounding_adds_no_point():
     # The second atom repeats the first up to rounding, which leaves it a slope above tolerance.
-    found = _nonnegative_solutions(np.ones((2, 2)), np.array([1.0, 1.0 + 1e-12]))
+    found = nonnegative_solutions(np.ones((2, 2)), np.array([1.0, 1.0 + 1e-12]))
     np.testing.assert_array_equal(found, [[1.0, 0.0], [1.0, 0.0]])
 
 

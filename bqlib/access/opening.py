@@ -39,7 +39,18 @@ def open_results(paths):
 
     Notes
     -----
-    Reads labels and attributes. It reads curves only if two experiments have the same trials.
+    Reads labels and attributes: O(N) time for N labels. It reads curves only if two experiments
+    have the same trials.
+
+    Examples
+    --------
+    After ``make run CONFIG=config/quick.yaml``, in the same folder:
+
+    >>> import bqlib
+    >>> curves = bqlib.open_results("results/quick")  # doctest: +SKIP
+    >>> last = curves["mmd"].isel(n=-1).mean("seed").squeeze()  # doctest: +SKIP
+    >>> bool((last.sel(algorithm="sbq") < last.sel(algorithm="herding")).all())  # doctest: +SKIP
+    True
     """
     paths = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     stores, problems = [], []

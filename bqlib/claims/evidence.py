@@ -248,6 +248,7 @@ def over_seeds(values):
 
     Examples
     --------
+    >>> from bqlib.claims.evidence import over_seeds
     >>> [round(float(end), 2) for end in over_seeds([1.0, 2.0, 3.0, 4.0, 5.0])]
     [3.0, 1.04, 4.96]
     """
@@ -271,6 +272,7 @@ def said(numbers, digits=3):
 
     Examples
     --------
+    >>> from bqlib.claims.evidence import said
     >>> said((3.0, 1.04, 4.96), 1)
     '3.0 [1.0, 5.0]'
     """
@@ -282,6 +284,8 @@ def interval(values, digits=3):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from bqlib.claims.evidence import interval
     >>> interval([1.0, 2.0, 3.0, 4.0, 5.0], 1), interval([1.0], 1), interval([1.0, np.nan])
     ('3.0 [1.0, 5.0]', '1.0', '-')
     """
@@ -293,6 +297,7 @@ def factor(values, digits=2):
 
     Examples
     --------
+    >>> from bqlib.claims.evidence import factor
     >>> factor([1.0, 10.0, 100.0], 0)
     '10 [0, 3049]'
     """

@@ -1,5 +1,7 @@
 """Sequential Bayesian quadrature in blocks."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -12,8 +14,9 @@ from bqlib.designs.interpolant import Interpolant
 from bqlib.designs.newton import best, stop_reason
 from bqlib.designs.sbq import decrement
 from bqlib.kernels import Kernel
+from bqlib.pivots import PIVOT_TOLERANCE, repeats
 from bqlib.targets import Target
-from bqlib.weights import PIVOT_TOLERANCE, bq, repeats
+from bqlib.weights import bq
 
 
 def _requires(
@@ -42,39 +45,59 @@ def block_sbq(
 
     Parameters
     ----------
-    target, kernel
-        The pair; it must have an embedding.
+    target : Target
+        The distribution to summarise, in d dimensions.
+    kernel : Kernel
+        Defines the MMD. It must have an embedding with the target: see :func:`bqlib.embed`.
     n : int
         Number of points.
     rng : numpy.random.Generator or int
         A generator, or the seed of one. Draws the candidates, unless they are given as an array;
         required in any case.
     candidates : Candidates or array_like, shape (M, d)
-        How to draw the pool, or the pool itself. Fresh candidates are drawn for each block.
+        How to draw the pool (default: 10,000 draws from the target), or the pool itself. Fresh
+        candidates are drawn for each block.
     initial : array_like, shape (m, d), optional
         Points to start from; they count among the n.
     block : int
-        Number of points between two fits. With 1 and a kernel of constant k(x, x) this is `omp`.
+        Number of points between two fits (default: 5). With 1 and a kernel of constant k(x, x) this
+        is `omp`.
 
     Returns
     -------
     Design
-        Fewer than n points, with the reason in `stop`, if no remaining candidate is numerically
-        distinct from those picked.
+        With BQ weights. Fewer than n points, with the reason in `stop`, if no remaining candidate
+        is numerically distinct from those picked.
 
     Raises
     ------
-    ValueError, TypeError
-        If an argument is wrong.
+    ValueError
+        If n is below 1, not above the number of initial points or, with a fixed pool, above that of
+        initial points and candidates together; if points are not finite arrays (m, d); or if target
+        and kernel differ in dimension. If the kernel mean is zero at every candidate, as no point
+        can be picked then. If `block` is below 1.
+    TypeError
+        If `rng` is neither a seed nor a Generator, if the pair has no embedding, or if the target
+        cannot be sampled and you pass no candidates.
 
     Notes
     -----
-    O(M n / block + M) time a step, O(M n) memory; O(M n) time a block with fresh candidates.
+    O(M n / block + M d + n^2) time a step, O(M n + M d) memory; O(M n d) time a block with fresh
+    candidates.
 
     References
     ----------
     Mallat and Zhang, "Matching pursuits with time-frequency dictionaries", 1993; refits in between
     are their backprojection.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bqlib import Brownian, Uniform, block_sbq
+    >>> grid = np.linspace(0, 1, 16)[:, None]
+    >>> design = block_sbq(Uniform([0], [1]), Brownian(), n=3, rng=0, candidates=grid)
+    >>> design.points[:, 0].round(3)
+    array([0.667, 0.2  , 0.6  ])
     """
     request = checked_request(target, kernel, n, rng, candidates, initial)
     block = checked_count(block, "block", 1)

@@ -1,5 +1,7 @@
 """What all design rules share: how they are called and what they return."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,10 +24,11 @@ from bqlib.discrepancy import mmd
 from bqlib.embeddings import Embedding, embed
 from bqlib.kernels import Kernel, Stein
 from bqlib.notebook import html_table
+from bqlib.pivots import first_occurrence
 from bqlib.posterior import Integral, integral
 from bqlib.streams import Spawning
 from bqlib.targets import Product, Target, Uniform
-from bqlib.weights import Rule, final, first_occurrence
+from bqlib.weights import Rule, final
 
 MOST_POINTS_SHOWN = 1000  # with their weights, which take a second of more points
 FIRST_POINTS = 5  # shown one by one
@@ -34,14 +37,18 @@ Pool = Candidates | ArrayLike  # how to draw candidates, or the candidates (M, d
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Design:
-    """An ordered sequence of points for one (kernel, target) pair.
+    """An ordered sequence of points for one (kernel, target) pair, with their weights.
+
+    Every rule returns one. The first m points are the design of size m, except for
+    :func:`joint` and :func:`kernel_thinning`, whose points are one set. `weights` has the weights
+    of all n points, and :meth:`integrate` estimates integrals with them.
 
     Attributes
     ----------
     embedding : Embedding
         The pair the points were made for.
     points : ndarray, shape (n, d)
-        In the order they were picked: the first m are the design of size m.
+        In the order they were picked, in the units of the target; read-only.
     rule : callable
         The weight rule that goes with the points: a function of :mod:`bqlib.weights`.
     stop : str
@@ -50,7 +57,23 @@ class Design:
     Raises
     ------
     ValueError
-        If there are no points.
+        If there are no points, or they are not a finite array (n, d).
+
+    Notes
+    -----
+    `weights` are computed when you first ask for them, at the cost of `rule`: O(n^3) time and
+    O(n^2) memory for BQ weights, see :mod:`bqlib.weights`.
+
+    Examples
+    --------
+    >>> import bqlib
+    >>> target, kernel = bqlib.Uniform([0], [1]), bqlib.Brownian()
+    >>> design = bqlib.sbq(target, kernel, n=20, rng=0)
+    >>> design
+    <Design: 20 points (d = 1), bq weights, for Brownian, Uniform>
+    >>> f = design.points[:, 0] ** 2  # its integral is 1/3
+    >>> round(float(design.weights @ f), 2)
+    0.33
     """
 
     embedding: Embedding
@@ -98,7 +121,7 @@ class Design:
     def weights(self) -> Array:
         """Weights of the points by `rule`, shape (n,), read-only.
 
-        A redundant point has weight zero: see :func:`bqlib.weights.final`.
+        A redundant point has weight zero: see :func:`bqlib.weights.final`. O(n^3) time once.
         """
         weights = final(self.rule, self.embedding, self.points)
         return read_only(weights)  # they are kept
@@ -142,6 +165,11 @@ class Design:
             If `values` or `f` does not give one finite number for each point.
         TypeError
             If `f` is not a function, or values are not real numbers.
+
+        Notes
+        -----
+        m calls of `f` at m distinct points, or one if vectorized, and O(n^3) time for the weights
+        and the output scale.
 
         Examples
         --------

@@ -1,5 +1,7 @@
 """fP-greedy points."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -25,40 +27,57 @@ def fp_greedy(
 
     Parameters
     ----------
-    target, kernel
-        The pair; it must have an embedding.
+    target : Target
+        The distribution to summarise, in d dimensions.
+    kernel : Kernel
+        Defines the MMD. It must have an embedding with the target: see :func:`bqlib.embed`.
     n : int
         Number of points.
     rng : numpy.random.Generator or int
         A generator, or the seed of one. Draws the candidates, unless they are given as an array;
         required in any case.
     candidates : Candidates or array_like, shape (M, d)
-        How to draw the pool, or the pool itself.
+        How to draw the pool (default: 10,000 draws from the target), or the pool itself.
     initial : array_like, shape (m, d), optional
         Points to start from; they count among the n.
 
     Returns
     -------
     Design
-        Fewer than n points, with the reason in `stop`, if no remaining candidate is numerically
-        distinct from those picked.
+        With BQ weights. Fewer than n points, with the reason in `stop`, if no remaining candidate
+        is numerically distinct from those picked.
 
     Raises
     ------
-    ValueError, TypeError
-        If an argument is wrong.
+    ValueError
+        If n is below 1, not above the number of initial points or, with a fixed pool, above that of
+        initial points and candidates together; if points are not finite arrays (m, d); or if target
+        and kernel differ in dimension. If the kernel mean is zero at every candidate, as no point
+        can be picked then.
+    TypeError
+        If `rng` is neither a seed nor a Generator, if the pair has no embedding, or if the target
+        cannot be sampled and you pass no candidates.
 
     Notes
     -----
     Picks the candidate with the largest abs(residual) sqrt(power): between `omp`, which has no
-    power, and `p_greedy`, which has no residual. SBQ divides by the power instead. O(M n) time a
-    step, O(M n) memory; O(M n^2) time a step with fresh candidates.
+    power, and `p_greedy`, which has no residual. SBQ divides by the power instead.
+    O(M n + M d) time a step and memory; with fresh candidates, n times as much time.
 
     References
     ----------
     Dutta, Farthing, Perracchione and others, "A greedy non-intrusive reduced order model for fluid
     dynamics", 2021; Wenzel, Santin and Haasdonk, "Analysis of target data-dependent greedy kernel
     algorithms", 2023, where it is the beta-greedy rule with beta = 1/2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bqlib import Brownian, Uniform, fp_greedy
+    >>> grid = np.linspace(0, 1, 16)[:, None]
+    >>> design = fp_greedy(Uniform([0], [1]), Brownian(), n=3, rng=0, candidates=grid)
+    >>> design.points[:, 0].round(3)
+    array([1.   , 0.467, 0.733])
     """
     request = checked_request(target, kernel, n, rng, candidates, initial)
     return newton_greedy(request, lambda residual, power: np.abs(residual) * np.sqrt(power))

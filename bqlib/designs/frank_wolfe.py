@@ -1,5 +1,7 @@
 """Frank-Wolfe with line search."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -31,37 +33,55 @@ def frank_wolfe(
 
     Parameters
     ----------
-    target, kernel
-        The pair; it must have an embedding.
+    target : Target
+        The distribution to summarise, in d dimensions.
+    kernel : Kernel
+        Defines the MMD. It must have an embedding with the target: see :func:`bqlib.embed`.
     n : int
         Number of points.
     rng : numpy.random.Generator or int
         A generator, or the seed of one. Draws the candidates, unless they are given as an array;
         required in any case.
     candidates : Candidates or array_like, shape (M, d)
-        How to draw the pool, or the pool itself.
+        How to draw the pool (default: 10,000 draws from the target), or the pool itself.
     initial : array_like, shape (m, d), optional
         Points to start from; they count among the n.
 
     Returns
     -------
     Design
+        Its n points, with line-search weights.
 
     Raises
     ------
-    ValueError, TypeError
-        If an argument is wrong.
+    ValueError
+        If n is below 1, not above the number of initial points or, with a fixed pool, above that of
+        initial points and candidates together; if points are not finite arrays (m, d); or if target
+        and kernel differ in dimension.
+    TypeError
+        If `rng` is neither a seed nor a Generator, if the pair has no embedding, or if the target
+        cannot be sampled and you pass no candidates.
 
     Notes
     -----
-    O(M) time a step, O(M n) with fresh candidates. The MMD is O(n^-1/2) in general. It falls
-    exponentially if the mean embedding is inside the hull of a finite-dimensional kernel.
+    O(M d) time a step, O(M n d) with fresh candidates; O(M d) memory. The MMD is O(n^-1/2) in
+    general. It falls exponentially if the mean embedding is inside the hull of a finite-dimensional
+    kernel.
 
     References
     ----------
     Bach, Lacoste-Julien and Obozinski, "On the equivalence between herding and conditional
     gradient algorithms", ICML 2012; Briol, Oates, Girolami and Osborne, "Frank-Wolfe Bayesian
     quadrature", NeurIPS 2015, which puts `bq` weights on the same points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bqlib import Brownian, Uniform, frank_wolfe
+    >>> grid = np.linspace(0, 1, 16)[:, None]
+    >>> design = frank_wolfe(Uniform([0], [1]), Brownian(), n=3, rng=0, candidates=grid)
+    >>> design.points[:, 0].round(3)
+    array([1.   , 0.   , 0.467])
     """
     request = checked_request(target, kernel, n, rng, candidates, initial)
     kernel_mean = request.embedding.kernel_mean
@@ -95,7 +115,41 @@ def line_search(embedding: Embedding, points: ArrayLike) -> PrefixWeights:
     """Weights of a Frank-Wolfe path: each point in turn gets the step that lowers the MMD most.
 
     The first point has weight one. With each new point all weights shrink by 1 - s and the point
-    gets s, where s in [0, 1] minimises the MMD. O(n^2) time and memory.
+    gets s, where s in [0, 1] minimises the MMD.
+
+    Parameters
+    ----------
+    embedding : Embedding
+    points : array_like, shape (n, d)
+        In the order of the path.
+
+    Returns
+    -------
+    PrefixWeights
+        The weights of every prefix.
+
+    Raises
+    ------
+    ValueError
+        If points are not a finite array (n, d).
+    TypeError
+        If `embedding` is not an Embedding.
+
+    Notes
+    -----
+    O(n^2) time and memory, after O(n^2 d) time for the kernel.
+
+    References
+    ----------
+    Bach, Lacoste-Julien and Obozinski, "On the equivalence between herding and conditional
+    gradient algorithms", ICML 2012.
+
+    Examples
+    --------
+    >>> from bqlib import Brownian, Uniform, embed
+    >>> from bqlib.designs.frank_wolfe import line_search
+    >>> line_search(embed(Brownian(), Uniform([0], [1])), [[1.0], [0.4]]).final(2).round(3)
+    array([0.3, 0.7])
     """
     points = points_of(embedding, points)
     n = len(points)

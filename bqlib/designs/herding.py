@@ -1,5 +1,7 @@
 """Kernel herding."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -28,36 +30,53 @@ def herding(
 
     Parameters
     ----------
-    target, kernel
-        The pair; it must have an embedding.
+    target : Target
+        The distribution to summarise, in d dimensions.
+    kernel : Kernel
+        Defines the MMD. It must have an embedding with the target: see :func:`bqlib.embed`.
     n : int
         Number of points.
     rng : numpy.random.Generator or int
         A generator, or the seed of one. Draws the candidates, unless they are given as an array;
         required in any case.
     candidates : Candidates or array_like, shape (M, d)
-        How to draw the pool, or the pool itself.
+        How to draw the pool (default: 10,000 draws from the target), or the pool itself.
     initial : array_like, shape (m, d), optional
         Points to start from; they count among the n.
 
     Returns
     -------
     Design
+        Its n points, with equal weights.
 
     Raises
     ------
-    ValueError, TypeError
-        If an argument is wrong.
+    ValueError
+        If n is below 1, not above the number of initial points or, with a fixed pool, above that of
+        initial points and candidates together; if points are not finite arrays (m, d); or if target
+        and kernel differ in dimension.
+    TypeError
+        If `rng` is neither a seed nor a Generator, if the pair has no embedding, or if the target
+        cannot be sampled and you pass no candidates.
 
     Notes
     -----
-    O(M) time a step, O(M n) with fresh candidates. The MMD is O(n^-1/2) in general, and O(1/n)
-    in finite dimension.
+    O(M d) time a step, O(M n d) with fresh candidates; O(M d) memory. The MMD is O(n^-1/2) in
+    general, and O(1/n) if the kernel's space has finite dimension.
 
     References
     ----------
     Chen, Welling and Smola, "Super-samples from kernel herding", UAI 2010. The k(x, x) term
     matters for kernels whose diagonal is not constant.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bqlib import Brownian, Uniform, herding
+    >>> grid = np.linspace(0, 1, 16)[:, None]
+    >>> design = herding(Uniform([0], [1]), Brownian(), n=3, rng=0, candidates=grid)
+    >>> design.points[:, 0].round(3)
+    array([0.467, 0.733, 0.133])
     """
     request = checked_request(target, kernel, n, rng, candidates, initial)
     points = np.empty((n, target.dim))

@@ -1,5 +1,7 @@
 """Independent draws from the target."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -24,13 +26,15 @@ def iid(
 
     Parameters
     ----------
-    target, kernel
-        The pair. The points do not depend on the kernel.
+    target : Target
+        The distribution to summarise, in d dimensions.
+    kernel : Kernel
+        Defines the MMD of the design. The points do not depend on it.
     n : int
         Number of points.
     rng : numpy.random.Generator or int
         A generator, or the seed of one. Draws the points.
-    candidates : optional
+    candidates : Candidates or array_like, shape (M, d), optional
         Ignored after validation; accepted so that all designs have the same arguments.
     initial : array_like, shape (m, d), optional
         Points that replace the first m draws.
@@ -38,15 +42,33 @@ def iid(
     Returns
     -------
     Design
+        Its n points, with equal weights.
 
     Raises
     ------
-    ValueError, TypeError
-        If an argument is wrong.
+    ValueError
+        If n is below 1, or not above the number of initial points; if points are not finite arrays
+        (m, d); or if target and kernel differ in dimension.
+    TypeError
+        If `rng` is neither a seed nor a Generator, if the pair has no embedding, or if the target
+        cannot be sampled.
 
     Notes
     -----
-    The mean of MMD^2 is (E k(X, X) - V0) / n exactly. O(n) time.
+    The mean of MMD^2 is (E k(X, X) - V0) / n exactly. O(n d) time and
+    memory, if a draw takes O(d).
+
+    References
+    ----------
+    The mean of MMD^2: Gretton, Borgwardt, Rasch, Schölkopf and Smola, "A kernel two-sample test",
+    2012.
+
+    Examples
+    --------
+    >>> from bqlib import Brownian, Uniform, iid
+    >>> design = iid(Uniform([0], [1]), Brownian(), n=3, rng=0)
+    >>> design.points[:, 0].round(3)
+    array([0.637, 0.27 , 0.041])
     """
     request = checked_request_without_pool(target, kernel, n, rng, candidates, initial)
     draws = checked_sample(target, request.n, request.rng)[len(request.initial) :]

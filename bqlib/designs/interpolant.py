@@ -10,7 +10,7 @@ from scipy.linalg import solve_triangular
 from bqlib.answers import checked_diagonal, checked_gradient, checked_gram
 from bqlib.arrays import Array, Mask
 from bqlib.embeddings import Embedding
-from bqlib.weights import repeats
+from bqlib.pivots import repeats
 
 
 class Interpolant:

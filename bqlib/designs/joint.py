@@ -1,5 +1,7 @@
 """All points at once."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 import numpy as np
@@ -77,15 +79,18 @@ def joint(
 
     Parameters
     ----------
-    target, kernel
-        The pair; its embedding and its kernel must have gradients.
+    target : Target
+        The distribution to summarise, in d dimensions.
+    kernel : Kernel
+        Defines the MMD. It must have an embedding with the target, and both must have gradients.
     n : int
         Number of points.
     rng : numpy.random.Generator or int
         A generator, or the seed of one. Draws the candidates, unless they are given as an array;
         required in any case.
     candidates : Candidates or array_like, shape (M, d)
-        How to draw the pool of the SBQ design to start from, or the pool itself.
+        How to draw the pool of the SBQ design to start from (default: 10,000 draws from the
+        target), or the pool itself.
     initial : array_like, shape (m, d), optional
         Points that do not move. They count among the n, and come first; n must be larger than m.
     iterations : int, optional
@@ -101,8 +106,15 @@ def joint(
 
     Raises
     ------
-    ValueError, TypeError
-        If an argument is wrong.
+    ValueError
+        If n is below 1, not above the number of initial points or, with a fixed pool, above that of
+        initial points and candidates together; if points are not finite arrays (m, d); or if target
+        and kernel differ in dimension. If the kernel mean is zero at every candidate, as no point
+        can be picked then. If `iterations` is negative.
+    TypeError
+        If `rng` is neither a seed nor a Generator, if the pair has no embedding, if the target
+        cannot be sampled and you pass no candidates, or if a gradient is missing, such as the one
+        of a Stein kernel whose target has no hessian.
 
     Notes
     -----
@@ -117,6 +129,13 @@ def joint(
     ----------
     Chen, Karvonen, Kanagawa and others, "Stationary MMD points", 2025. L-BFGS-B: Byrd, Lu, Nocedal
     and Zhu, "A limited memory algorithm for bound constrained optimization", 1995.
+
+    Examples
+    --------
+    >>> from bqlib import Brownian, Uniform, joint
+    >>> design = joint(Uniform([0], [1]), Brownian(), n=3, rng=0)
+    >>> (7 * design.points[:, 0]).round(3)  # the best three points are 2/7, 4/7 and 6/7
+    array([4., 6., 2.])
     """
     n = checked_count(n, "n", 1)
     limit = limit_of_steps(n, iterations)

@@ -1,5 +1,7 @@
 """Kernel thinning, by the goodpoints package."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -39,38 +41,58 @@ def kernel_thinning(
 
     Parameters
     ----------
-    target, kernel
-        The pair; it must have an embedding.
+    target : Target
+        The distribution to summarise, in d dimensions.
+    kernel : Kernel
+        Defines the MMD. It must have an embedding with the target: see :func:`bqlib.embed`.
     n : int
         Number of points.
     rng : numpy.random.Generator or int
         A generator, or the seed of one. Draws the signs of the thinning, and the candidates unless
         they are given as an array.
     candidates : Candidates or array_like, shape (M, d)
-        How to draw the pool, or the pool itself; not fresh. The first n 2^m candidates are thinned,
-        where m is as large as the pool allows.
-    initial : None
-        Thinning cannot start from given points.
+        How to draw the pool (default: 10,000 draws from the target), or the pool itself; not fresh.
+        It is halved as often as n points allow: of M = 10,000 candidates, n = 300 points use the
+        first 9,600, which are halved five times.
+    initial : array_like, optional
+        Must be empty: thinning cannot start from given points.
 
     Returns
     -------
     Design
+        Its n points, with equal weights.
 
     Raises
     ------
     ImportError
         If goodpoints is not installed.
-    ValueError, TypeError
-        If an argument is wrong.
+    ValueError
+        If n is below 1, not above the number of initial points or, with a fixed pool, above that of
+        initial points and candidates together; if points are not finite arrays (m, d); or if target
+        and kernel differ in dimension. If candidates are fresh, or there are initial points.
+    TypeError
+        If `rng` is neither a seed nor a Generator, if the pair has no embedding, or if the target
+        cannot be sampled and you pass no candidates.
 
     Notes
     -----
-    The result summarises the pool, not the target. Splitting and swapping both use `kernel`. O(M^2)
-    time, O(M) memory. The MMD to the pool is O(n^-1) up to logarithms if M is about n^2.
+    The result summarises the pool, not the target. Splitting and swapping both use `kernel`.
+    O(M^2 d) time, O(M d) memory. The MMD to the pool is O(n^-1) up to logarithms if M is about n^2.
 
     References
     ----------
     Dwivedi and Mackey, "Kernel thinning", COLT 2021, arXiv:2105.05842.
+
+    Examples
+    --------
+    >>> import bqlib
+    >>> target, kernel = bqlib.Uniform([0], [1]), bqlib.Brownian()
+    >>> data = target.sample(256, rng=1)
+    >>> design = bqlib.kernel_thinning(  # doctest: +SKIP
+    ...     target, kernel, n=16, rng=0, candidates=data
+    ... )
+    >>> design.points.shape  # doctest: +SKIP
+    (16, 1)
     """
     try:
         from goodpoints import kt  # of an extra

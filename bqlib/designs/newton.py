@@ -14,7 +14,8 @@ from bqlib.arrays import Array
 from bqlib.designs.design import Design, Request
 from bqlib.designs.interpolant import Interpolant
 from bqlib.designs.pools import Score, candidates_of, scores
-from bqlib.weights import PIVOT_TOLERANCE, bq
+from bqlib.pivots import PIVOT_TOLERANCE
+from bqlib.weights import bq
 
 
 def newton_greedy(

@@ -16,7 +16,7 @@ from bqlib.checks import checked_number
 from bqlib.designs.design import Request
 from bqlib.designs.interpolant import Interpolant
 from bqlib.kernels import Kernel
-from bqlib.weights import PIVOT_TOLERANCE, repeat_floor
+from bqlib.pivots import PIVOT_TOLERANCE, repeat_floor
 
 Score = Callable[[Array, Array], Array]  # of residual (M,) and power (M,), to the score (M,)
 ROUNDING = 16 * np.finfo(float).eps  # of k(x, x): the error of a power

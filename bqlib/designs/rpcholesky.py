@@ -1,5 +1,7 @@
 """Randomly pivoted Cholesky."""
 
+from __future__ import annotations
+
 from numpy.typing import ArrayLike
 
 from bqlib.arrays import Array, Seed
@@ -23,38 +25,54 @@ def rpcholesky(
 
     Parameters
     ----------
-    target, kernel
-        The pair; it must have an embedding.
+    target : Target
+        The distribution to summarise, in d dimensions.
+    kernel : Kernel
+        Defines the MMD. It must have an embedding with the target: see :func:`bqlib.embed`.
     n : int
         Number of points.
     rng : numpy.random.Generator or int
         A generator, or the seed of one. Draws the picks, and the candidates unless they are given
         as an array.
     candidates : Candidates or array_like, shape (M, d)
-        How to draw the pool, or the pool itself.
+        How to draw the pool (default: 10,000 draws from the target), or the pool itself.
     initial : array_like, shape (m, d), optional
         Points to start from; they count among the n.
 
     Returns
     -------
     Design
-        Fewer than n points, with the reason in `stop`, if no remaining candidate is numerically
-        distinct from those picked.
+        With BQ weights. Fewer than n points, with the reason in `stop`, if no remaining candidate
+        is numerically distinct from those picked.
 
     Raises
     ------
-    ValueError, TypeError
-        If an argument is wrong.
+    ValueError
+        If n is below 1, not above the number of initial points or, with a fixed pool, above that of
+        initial points and candidates together; if points are not finite arrays (m, d); or if target
+        and kernel differ in dimension.
+    TypeError
+        If `rng` is neither a seed nor a Generator, if the pair has no embedding, or if the target
+        cannot be sampled and you pass no candidates.
 
     Notes
     -----
-    Unlike `p_greedy` it follows the density of the candidates. O(M n) time a step, O(M n) memory;
-    O(M n^2) time a step with fresh candidates.
+    Unlike `p_greedy` it follows the density of the candidates.
+    O(M n + M d) time a step and memory; with fresh candidates, n times as much time.
 
     References
     ----------
     Chen, Epperly, Tropp and Webber, "Randomly pivoted Cholesky", 2025; as a quadrature: Epperly and
     Moreno, "Kernel quadrature with randomly pivoted Cholesky", NeurIPS 2023.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bqlib import Brownian, Uniform, rpcholesky
+    >>> grid = np.linspace(0, 1, 16)[:, None]
+    >>> design = rpcholesky(Uniform([0], [1]), Brownian(), n=3, rng=0, candidates=grid)
+    >>> design.points[:, 0].round(3)
+    array([0.8  , 0.333, 0.067])
     """
     request = checked_request(target, kernel, n, rng, candidates, initial)
 

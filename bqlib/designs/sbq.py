@@ -1,5 +1,7 @@
 """Sequential Bayesian quadrature."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
@@ -14,8 +16,8 @@ from bqlib.designs.design import Design, Pool, checked_request, requires, requir
 from bqlib.designs.interpolant import Interpolant
 from bqlib.designs.newton import newton_greedy
 from bqlib.kernels import Kernel
+from bqlib.pivots import PIVOT_TOLERANCE
 from bqlib.targets import Target
-from bqlib.weights import PIVOT_TOLERANCE
 
 
 def _requires(
@@ -48,15 +50,17 @@ def sbq(
 
     Parameters
     ----------
-    target, kernel
-        The pair; it must have an embedding.
+    target : Target
+        The distribution to summarise, in d dimensions.
+    kernel : Kernel
+        Defines the MMD. It must have an embedding with the target: see :func:`bqlib.embed`.
     n : int
         Number of points.
     rng : numpy.random.Generator or int
         A generator, or the seed of one. Draws the candidates, unless they are given as an array;
         required in any case.
     candidates : Candidates or array_like, shape (M, d)
-        How to draw the pool, or the pool itself.
+        How to draw the pool (default: 10,000 draws from the target), or the pool itself.
     initial : array_like, shape (m, d), optional
         Points to start from; they count among the n.
     refine : int
@@ -69,21 +73,31 @@ def sbq(
     Returns
     -------
     Design
-        Fewer than n points, with the reason in `stop`, if no remaining candidate is numerically
-        distinct from those picked.
+        With BQ weights. Fewer than n points, with the reason in `stop`, if no remaining candidate
+        is numerically distinct from those picked.
 
     Raises
     ------
-    ValueError, TypeError
-        If an argument is wrong.
+    ValueError
+        If n is below 1, not above the number of initial points or, with a fixed pool, above that of
+        initial points and candidates together; if points are not finite arrays (m, d); or if target
+        and kernel differ in dimension. If the kernel mean is zero at every candidate, as no point
+        can be picked then. If `refine` is negative.
+    TypeError
+        If `rng` is neither a seed nor a Generator, if the pair has no embedding, or if the target
+        cannot be sampled and you pass no candidates.
     MemoryError
         If `memory` does not suffice even for blocks. The message gives the bytes needed.
 
     Notes
     -----
-    Picks the candidate with the largest residual^2 / power, the decrement of MMD^2. O(M n) time
-    a step, O(M n) memory; O(M n^2) time a step and O(M + n^2) memory with fresh candidates and in
-    blocks. Refining adds some 10 to 50 evaluations of O(refine n^2) a step.
+    Picks the candidate with the largest residual^2 / power, the decrement of MMD^2. The residual is
+    the kernel mean minus its interpolant at the points so far; the power is the prior variance that
+    these points leave.
+
+    O(M n + M d) time a step and memory. With fresh candidates and in blocks, n times as much time,
+    and O(M d + n^2) memory. Refining adds some 10 to 50 evaluations of O(refine n^2 + refine n d) a
+    step.
 
     References
     ----------
@@ -92,7 +106,8 @@ def sbq(
 
     Examples
     --------
-    >>> from bqlib import Brownian, Uniform
+    >>> import numpy as np
+    >>> from bqlib import Brownian, Uniform, sbq
     >>> grid = np.linspace(0, 1, 16)[:, None]
     >>> design = sbq(Uniform([0], [1]), Brownian(), n=3, rng=0, candidates=grid)
     >>> design.points[:, 0].round(3)

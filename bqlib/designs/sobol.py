@@ -1,5 +1,7 @@
 """Sobol points, mapped to the target."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
@@ -43,14 +45,15 @@ def sobol(
 
     Parameters
     ----------
-    target, kernel
-        The pair. The target is a GaussianMixture, a Uniform or a Product of these. The points do
-        not depend on the kernel.
+    target : GaussianMixture, Uniform or Product of these
+        The distribution to summarise, in d dimensions.
+    kernel : Kernel
+        Defines the MMD of the design. The points do not depend on it.
     n : int
         Number of points.
     rng : numpy.random.Generator or int
         A generator, or the seed of one. Scrambles the sequence.
-    candidates : optional
+    candidates : Candidates or array_like, shape (M, d), optional
         Ignored after validation; accepted so that all designs have the same arguments.
     initial : array_like, shape (m, d), optional
         Points that replace the first m.
@@ -58,20 +61,32 @@ def sobol(
     Returns
     -------
     Design
+        Its n points, with equal weights.
 
     Raises
     ------
-    ValueError, TypeError
-        If an argument is wrong, or the target has no such map.
+    ValueError
+        If n is below 1, or not above the number of initial points; if points are not finite arrays
+        (m, d); or if target and kernel differ in dimension. If n is above 2^30.
+    TypeError
+        If `rng` is neither a seed nor a Generator, if the pair has no embedding, or if the target
+        has no map from the unit cube.
 
     Notes
     -----
-    O(n d log n) time. Each point alone has the target's distribution.
+    O(n d log n) time, O(n d) memory. Each point alone has the target's distribution.
 
     References
     ----------
     Owen, "Scrambling Sobol' and Niederreiter-Xing points", 1998; Dick and Pillichshammer, "Digital
     Nets and Sequences", 2010.
+
+    Examples
+    --------
+    >>> from bqlib import Brownian, Uniform, sobol
+    >>> design = sobol(Uniform([0], [1]), Brownian(), n=4, rng=0)
+    >>> sorted((4 * design.points[:, 0]).astype(int).tolist())  # one in each quarter
+    [0, 1, 2, 3]
     """
     request = checked_request_without_pool(target, kernel, n, rng, candidates, initial)
     requires_map(target, kernel, request.n, candidates=request.candidates)

@@ -1,5 +1,7 @@
 """What an embedding is, and how the one of a pair is found."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -13,14 +15,19 @@ from bqlib.checks import checked_number, checked_points
 from bqlib.kernels import Kernel
 from bqlib.targets import Product, Target, Uniform
 
+MeanAndGradient = Callable[[Any], tuple[Array, Array]]
+
 
 @dataclass(frozen=True, eq=False, init=False)
 class Embedding:
-    """What quadrature needs to know about a target and a kernel.
+    """What quadrature needs to know about a target and a kernel; :func:`embed` makes one.
+
+    Make one yourself for a pair of your own, in a function that you register.
 
     Attributes
     ----------
-    kernel, target
+    kernel : Kernel
+    target : Target
         The pair that this belongs to. Every MMD computed from it refers to this target.
     kernel_mean : callable
         z(x) = E k(x, X) for X from the target: (n, d) to (n,).
@@ -31,6 +38,28 @@ class Embedding:
     kernel_mean_with_gradient : callable
         Both: (n, d) to a pair of (n,) and (n, d). By default it calls one after the other; pairs
         whose two have much work in common have their own.
+
+    Raises
+    ------
+    TypeError
+        If the prior variance is not a number.
+    ValueError
+        If the prior variance is NaN or infinite. The functions raise it for points of another
+        shape, and if what they return is not finite or not of the right shape.
+
+    Notes
+    -----
+    The kernel mean at n points costs O(n J d^2) for a mixture of J Gaussians, O(n d) for a box and
+    O(n M d) for a data set of M points, see :func:`embed`.
+
+    Examples
+    --------
+    >>> from bqlib import Brownian, Uniform, embed
+    >>> embedding = embed(Brownian(), Uniform([0], [1]))
+    >>> embedding.kernel_mean([[0.5], [1.0]])  # x - x^2 / 2
+    array([0.375, 0.5  ])
+    >>> round(embedding.prior_variance, 6)
+    0.333333
     """
 
     kernel: Kernel
@@ -38,7 +67,7 @@ class Embedding:
     kernel_mean: Callable[[ArrayLike], Array]
     kernel_mean_gradient: Callable[[ArrayLike], Array]
     prior_variance: float
-    kernel_mean_with_gradient: Callable[[ArrayLike], tuple[Array, Array]]
+    kernel_mean_with_gradient: MeanAndGradient
     _by_embed = False
 
     def __init__(
@@ -48,7 +77,7 @@ class Embedding:
         kernel_mean: ArrayFunction,
         kernel_mean_gradient: ArrayFunction,
         prior_variance: float,
-        kernel_mean_with_gradient: Callable[[Array], tuple[Array, Array]] | None = None,
+        kernel_mean_with_gradient: MeanAndGradient | None = None,
     ):
         object.__setattr__(self, "kernel", kernel)
         object.__setattr__(self, "target", target)
@@ -141,8 +170,9 @@ def embed(kernel: Kernel, target: Target) -> Embedding:
 
     Parameters
     ----------
-    kernel : bqlib.kernels.Kernel
-    target
+    kernel : Kernel
+        One of :mod:`bqlib.kernels`, or sums and products of them.
+    target : Target
         One of :mod:`bqlib.targets`, or any object with `dim` whose pair is registered.
 
     Returns
@@ -159,6 +189,8 @@ def embed(kernel: Kernel, target: Target) -> Embedding:
 
     Notes
     -----
+    The prior variance costs O(J^2 d^3) for a mixture of J Gaussians, O(d) for a box and O(M^2 d)
+    for a data set of M points. The kernel mean at n points costs O(n J d^2), O(n d) and O(n M d).
     The function of each pair, in the module of its kernel, documents its formulas and their costs.
 
     References
@@ -168,7 +200,7 @@ def embed(kernel: Kernel, target: Target) -> Embedding:
 
     Examples
     --------
-    >>> from bqlib import ExponentiatedQuadratic, GaussianMixture
+    >>> from bqlib import ExponentiatedQuadratic, GaussianMixture, embed
     >>> normal = GaussianMixture([1.0], [[0.0]], [[[1.0]]])
     >>> embedding = embed(ExponentiatedQuadratic(1.0), normal)
     >>> round(embedding.prior_variance, 6)

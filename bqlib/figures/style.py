@@ -98,6 +98,7 @@ def algorithm_name(algorithm):
 
     Examples
     --------
+    >>> from bqlib.figures.style import algorithm_name
     >>> algorithm_name("herding_bq")
     'herding, BQ weights'
     """
@@ -121,6 +122,7 @@ def counted(number, noun):
 
     Examples
     --------
+    >>> from bqlib.figures.style import counted
     >>> counted(1, "seed"), counted(10, "seed")
     ('1 seed', '10 seeds')
     """

@@ -1,5 +1,7 @@
 """Sums, scalings and products of kernels, and kernels that use only some coordinates."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -13,7 +15,29 @@ from bqlib.kernels.kernel import Kernel
 
 @dataclass(frozen=True, eq=False, init=False)
 class SumKernel(Kernel):
-    """Sum of kernels, written ``k1 + k2``."""
+    """Sum of kernels, written ``k1 + k2``.
+
+    Parameters
+    ----------
+    *parts : Kernel
+        The terms.
+
+    Raises
+    ------
+    ValueError
+        If they are for points of different dimensions.
+
+    Notes
+    -----
+    A call costs as much as those of its parts together: O(n m d) time for each in most cases.
+
+    Examples
+    --------
+    >>> from bqlib import Brownian, Matern
+    >>> kernel = Matern(0.5) + Brownian()
+    >>> kernel([[0.5]], [[0.5]])
+    array([[1.5]])
+    """
 
     parts: tuple[Kernel, ...]
     _dim: int | None = field(init=False, repr=False)
@@ -36,11 +60,11 @@ class SumKernel(Kernel):
         return total(part.diagonal(x) for part in self.parts)
 
     def gradient(self, x: ArrayLike, y: ArrayLike) -> Array:
-        """Gradient of k(x_i, y_j) in x_i, shape (n, m, d)."""
+        """Gradient of k(x_i, y_j) in x_i for x (n, d) and y (m, d), shape (n, m, d)."""
         return total(part.gradient(x, y) for part in self.parts)
 
     def with_gradient_dot(self, x: ArrayLike, y: ArrayLike) -> tuple[Array, ArrayFunction]:
-        """As ``Kernel.with_gradient_dot``, from those of the parts."""
+        """As ``Kernel.with_gradient_dot(x, y)``, from those of the parts."""
         grams, dots = zip(*(part.with_gradient_dot(x, y) for part in self.parts), strict=True)
         return total(grams), lambda weights: total(dot(weights) for dot in dots)
 
@@ -51,7 +75,32 @@ class SumKernel(Kernel):
 
 @dataclass(frozen=True, eq=False, init=False)
 class ScaledKernel(Kernel):
-    """A kernel times a positive number, written ``2.0 * k``."""
+    """A kernel times a positive number, written ``2.0 * k``.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    factor : float
+        Between 1e-100 and 1e100.
+
+    Raises
+    ------
+    ValueError
+        If `factor` is not in this range.
+    TypeError
+        If `factor` is not a number.
+
+    Notes
+    -----
+    A call costs as much as one of the kernel, O(n m d) time for most, and O(n m).
+
+    Examples
+    --------
+    >>> from bqlib import Brownian
+    >>> kernel = 2.0 * Brownian()
+    >>> kernel([[0.5]], [[0.5]])
+    array([[1.]])
+    """
 
     kernel: Kernel
     factor: float
@@ -74,11 +123,11 @@ class ScaledKernel(Kernel):
         return self.factor * self.kernel.diagonal(x)
 
     def gradient(self, x: ArrayLike, y: ArrayLike) -> Array:
-        """Gradient of k(x_i, y_j) in x_i, shape (n, m, d)."""
+        """Gradient of k(x_i, y_j) in x_i for x (n, d) and y (m, d), shape (n, m, d)."""
         return self.factor * self.kernel.gradient(x, y)
 
     def with_gradient_dot(self, x: ArrayLike, y: ArrayLike) -> tuple[Array, ArrayFunction]:
-        """As ``Kernel.with_gradient_dot``, from that of the kernel."""
+        """As ``Kernel.with_gradient_dot(x, y)``, from that of the kernel."""
         gram, dot = self.kernel.with_gradient_dot(x, y)
         return self.factor * gram, lambda weights: self.factor * dot(weights)
 
@@ -93,6 +142,27 @@ class ProductKernel(Kernel):
 
     It has an embedding if its factors use different coordinates (:class:`OnCoordinates`) that are
     independent under the target.
+
+    Parameters
+    ----------
+    *parts : Kernel
+        The factors.
+
+    Raises
+    ------
+    ValueError
+        If they are for points of different dimensions.
+
+    Notes
+    -----
+    A call costs as much as those of its parts together: O(n m d) time for each in most cases.
+
+    Examples
+    --------
+    >>> from bqlib import Brownian, Matern
+    >>> kernel = Matern(0.5) * Brownian()
+    >>> kernel([[0.5]], [[0.5]])
+    array([[0.5]])
     """
 
     parts: tuple[Kernel, ...]
@@ -116,7 +186,7 @@ class ProductKernel(Kernel):
         return np.prod([part.diagonal(x) for part in self.parts], axis=0)
 
     def gradient(self, x: ArrayLike, y: ArrayLike) -> Array:
-        """Gradient of k(x_i, y_j) in x_i, shape (n, m, d)."""
+        """Gradient of k(x_i, y_j) in x_i for x (n, d) and y (m, d), shape (n, m, d)."""
         values = np.array([part(x, y) for part in self.parts])
         return total(
             np.prod(np.delete(values, i, axis=0), axis=0)[:, :, None] * part.gradient(x, y)
@@ -124,7 +194,7 @@ class ProductKernel(Kernel):
         )
 
     def with_gradient_dot(self, x: ArrayLike, y: ArrayLike) -> tuple[Array, ArrayFunction]:
-        """As ``Kernel.with_gradient_dot``, from those of the parts."""
+        """As ``Kernel.with_gradient_dot(x, y)``, from those of the parts."""
         grams, dots = zip(*(part.with_gradient_dot(x, y) for part in self.parts), strict=True)
 
         def gradient_dot(weights: Array) -> Array:
@@ -145,17 +215,25 @@ class OnCoordinates(Kernel):
     Parameters
     ----------
     kernel : Kernel
+        For points of as many dimensions as there are coordinates.
     coordinates : sequence of int
         The coordinates that it uses, counted from 0, in the order in which `kernel` gets them.
 
     Raises
     ------
     ValueError
-        If a coordinate is negative or repeated, or their number is not the kernel's dimension.
+        If a coordinate is negative or repeated, or their number is not the kernel's dimension. The
+        kernel raises it for points that lack a coordinate.
+    TypeError
+        If a coordinate is not a whole number.
+
+    Notes
+    -----
+    A call costs as much as that of `kernel`, O(n m c) time for most kernels and c coordinates.
 
     Examples
     --------
-    >>> from bqlib import Brownian, Matern
+    >>> from bqlib import Brownian, Matern, OnCoordinates
     >>> kernel = OnCoordinates(Matern(0.5), [0]) * OnCoordinates(Brownian(), [1])
     >>> kernel([[0.0, 0.5]], [[0.0, 0.2]])
     array([[0.2]])
@@ -191,7 +269,7 @@ class OnCoordinates(Kernel):
         return self.kernel.diagonal(x[:, self.coordinates])
 
     def gradient(self, x: ArrayLike, y: ArrayLike) -> Array:
-        """Gradient of k(x_i, y_j) in x_i, shape (n, m, d)."""
+        """Gradient of k(x_i, y_j) in x_i for x (n, d) and y (m, d), shape (n, m, d)."""
         x, y = self._points(x, y)
         gradient = np.zeros((len(x), len(y), x.shape[1]))
         part = self.kernel.gradient(x[:, self.coordinates], y[:, self.coordinates])
@@ -199,7 +277,7 @@ class OnCoordinates(Kernel):
         return gradient
 
     def with_gradient_dot(self, x: ArrayLike, y: ArrayLike) -> tuple[Array, ArrayFunction]:
-        """As ``Kernel.with_gradient_dot``, from that of the kernel."""
+        """As ``Kernel.with_gradient_dot(x, y)``, from that of the kernel."""
         x, y = self._points(x, y)
         own = list(self.coordinates)
         gram, dot = self.kernel.with_gradient_dot(x[:, own], y[:, own])

@@ -1,5 +1,7 @@
 """The exponentiated quadratic kernel."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -34,14 +36,14 @@ class ExponentiatedQuadratic(Kernel):
     covariance : array_like, shape (d, d), optional
         The matrix L, symmetric positive definite. Give this or `lengthscale`, not both.
     scale : {"unit", "density"}
-        ``"unit"``: h = 1. ``"density"``: h makes k(., y) integrate to one (the convention of
-        Huszar and Duvenaud, 2012).
+        ``"unit"`` (default): h = 1. ``"density"``: h makes k(., y) integrate to one (the convention
+        of Huszar and Duvenaud, 2012).
 
     Raises
     ------
     ValueError
         If a length-scale is not finite and positive, or `covariance` is not symmetric positive
-        definite.
+        definite. A call raises it for points of another dimension, NaN or infinity.
 
     Notes
     -----
@@ -53,6 +55,7 @@ class ExponentiatedQuadratic(Kernel):
 
     Examples
     --------
+    >>> from bqlib import ExponentiatedQuadratic
     >>> kernel = ExponentiatedQuadratic(0.5)
     >>> kernel([[0.0, 0.0]], [[0.0, 0.0], [0.5, 0.0]]).round(4)
     array([[1.    , 0.6065]])
@@ -116,7 +119,7 @@ class ExponentiatedQuadratic(Kernel):
         return np.full(len(x), self.height(x.shape[1]))
 
     def gradient(self, x: ArrayLike, y: ArrayLike) -> Array:
-        """Gradient of k(x_i, y_j) in x_i, shape (n, m, d)."""
+        """Gradient of k(x_i, y_j) in x_i for x (n, d) and y (m, d), shape (n, m, d)."""
         x, y = self._points(x, y)
         difference = y[None, :, :] - x[:, None, :]
         if self.lengthscale is not None:
@@ -127,7 +130,7 @@ class ExponentiatedQuadratic(Kernel):
         return scaled * self(x, y)[:, :, None]
 
     def with_gradient_dot(self, x: ArrayLike, y: ArrayLike) -> tuple[Array, ArrayFunction]:
-        """As ``Kernel.with_gradient_dot``, in O(n m) memory."""
+        """As ``Kernel.with_gradient_dot(x, y)``, in O(n m) memory."""
         x, y = self._points(x, y)
         gram = self(x, y)
 

@@ -39,7 +39,7 @@ class Kernel(ABC):
 
     @abstractmethod
     def gradient(self, x: ArrayLike, y: ArrayLike) -> Array:
-        """Gradient of k(x_i, y_j) in x_i, shape (n, m, d)."""
+        """Gradient of k(x_i, y_j) in x_i for x (n, d) and y (m, d), shape (n, m, d)."""
 
     def with_gradient_dot(self, x: ArrayLike, y: ArrayLike) -> tuple[Array, ArrayFunction]:
         """k(x, y) (n, m), and sum_j w_ij gradient(x, y)[i, j] (n, d) as a function of w.

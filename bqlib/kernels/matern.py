@@ -1,5 +1,7 @@
 """Matern kernels."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gamma
@@ -41,14 +43,15 @@ class Matern(Kernel):
     lengthscale : float or array_like, shape (d,)
         One for all coordinates, or one for each, in the units of x.
     nu : {0.5, 1.5, 2.5}
-        Smoothness: sample paths are nu - 1/2 times differentiable.
+        Smoothness: sample paths are nu - 1/2 times differentiable (default: 2.5).
     scale : {"unit", "density"}
-        ``"unit"``: k(x, x) = 1. ``"density"``: k(., y) integrates to one.
+        ``"unit"`` (default): k(x, x) = 1. ``"density"``: k(., y) integrates to one.
 
     Raises
     ------
     ValueError
-        If an argument is out of its range.
+        If a length-scale is not finite and positive, `nu` is not 0.5, 1.5 or 2.5, or `scale` is
+        another word. A call raises it for points of another dimension, NaN or infinity.
 
     Notes
     -----
@@ -61,6 +64,7 @@ class Matern(Kernel):
 
     Examples
     --------
+    >>> from bqlib import Matern
     >>> Matern(1.0, nu=0.5)([[0.0, 0.0]], [[1.0, 1.0]]).round(6)
     array([[0.135335]])
     """
@@ -109,7 +113,10 @@ class Matern(Kernel):
         return np.full(len(x), self.height(x.shape[1]))
 
     def gradient(self, x: ArrayLike, y: ArrayLike) -> Array:
-        """Gradient of k(x_i, y_j) in x_i, shape (n, m, d); zero at x_i = y_j."""
+        """Gradient of k(x_i, y_j) in x_i for x (n, d) and y (m, d), shape (n, m, d).
+
+        Zero at x_i = y_j.
+        """
         x, y = self._points(x, y)
         rates = self.rates(x.shape[1])
         difference = y[None, :, :] - x[:, None, :]
@@ -118,7 +125,7 @@ class Matern(Kernel):
         return self(x, y)[:, :, None] * (rates * np.sign(difference) * relative)
 
     def with_gradient_dot(self, x: ArrayLike, y: ArrayLike) -> tuple[Array, ArrayFunction]:
-        """As ``Kernel.with_gradient_dot``, in O(n m) memory."""
+        """As ``Kernel.with_gradient_dot(x, y)``, in O(n m) memory."""
         x, y = self._points(x, y)
         gram = self(x, y)
 

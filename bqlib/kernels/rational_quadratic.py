@@ -1,5 +1,7 @@
 """The rational quadratic kernel."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,18 +32,26 @@ class RationalQuadratic(Kernel):
         One for all coordinates, or one for each, in the units of x.
     alpha : float
         Weight of large length-scales: the tail is r^(-2 alpha), and alpha to infinity gives the
-        exponentiated quadratic kernel.
+        exponentiated quadratic kernel (default: 1).
     scale : {"unit", "density"}
-        ``"unit"``: h = 1. ``"density"``: k(., y) integrates to one, for alpha > d / 2 only.
+        ``"unit"`` (default): h = 1. ``"density"``: k(., y) integrates to one, for alpha > d / 2
+        only.
 
     Raises
     ------
     ValueError
-        If an argument is out of its range.
+        If a length-scale or `alpha` is not finite and positive, or `scale` is another word. A call
+        raises it for points of another dimension, NaN or infinity; an embedding, for `alpha`
+        outside [0.1, 1e6].
 
     Notes
     -----
     A call costs O(n m d) time and O(n m) memory.
+
+    An embedding costs much more than that of :class:`ExponentiatedQuadratic`, because it is a sum
+    of such embeddings. For alpha = 1 it has 40 terms if points are up to 1 length-scale from the
+    target, 61 if up to 10, and 165 if up to 10^6. In one dimension, alpha = 1 has a closed form
+    instead.
 
     References
     ----------
@@ -49,6 +59,7 @@ class RationalQuadratic(Kernel):
 
     Examples
     --------
+    >>> from bqlib import RationalQuadratic
     >>> RationalQuadratic(1.0, alpha=1.0)([[0.0]], [[1.0], [2.0]]).round(6)
     array([[0.666667, 0.333333]])
     """
@@ -82,14 +93,14 @@ class RationalQuadratic(Kernel):
         return np.full(len(x), self.height(x.shape[1]))
 
     def gradient(self, x: ArrayLike, y: ArrayLike) -> Array:
-        """Gradient of k(x_i, y_j) in x_i, shape (n, m, d)."""
+        """Gradient of k(x_i, y_j) in x_i for x (n, d) and y (m, d), shape (n, m, d)."""
         x, y = self._points(x, y)
         difference = y[None, :, :] - x[:, None, :]
         slope = self.height(x.shape[1]) * np.exp(-(self.alpha + 1) * self._log_base(x, y))
         return slope[:, :, None] * difference / np.square(self.lengthscale)
 
     def with_gradient_dot(self, x: ArrayLike, y: ArrayLike) -> tuple[Array, ArrayFunction]:
-        """As ``Kernel.with_gradient_dot``, in O(n m) memory."""
+        """As ``Kernel.with_gradient_dot(x, y)``, in O(n m) memory."""
         x, y = self._points(x, y)
         gram = self(x, y)
 

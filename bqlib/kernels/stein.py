@@ -1,5 +1,7 @@
 """The Langevin-Stein kernel."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,27 +25,32 @@ class Stein(Kernel):
 
     Parameters
     ----------
-    target
+    target : Target
         Must have a score on the whole of R^d: a GaussianMixture, an Unnormalised with a score, or
         a Product of these.
     lengthscale : float or array_like, shape (d,)
-        One for all coordinates, or one for each, in the units of x.
+        One for all coordinates (default: 1), or one for each, in the units of x.
     beta : float
-        Exponent of the base, negative. The discrepancy detects non-convergence for
+        Exponent of the base, negative (default: -1/2). The discrepancy detects non-convergence for
         -1 < beta < 0.
     constant : float
-        C, the prior variance of the integral. Zero suits rules whose weights have sum one. Bayesian
-        quadrature needs C > 0; as C goes to infinity, the sum of its weights goes to one. In
-        float64 C can be about a million times the rest of k(x, x). At 1e8 times the rest or more,
-        double precision cannot separate points, and they count as repeats.
-        :func:`bqlib.weights.sum_to_one` gives the weights for C to infinity with any C.
+        C, the prior variance of the integral (default: 0). Zero suits designs whose weights have
+        sum one: :func:`iid`, :func:`herding` and :func:`frank_wolfe`. With zero, :func:`sbq`,
+        :func:`block_sbq`, :func:`omp`, :func:`fp_greedy` and :func:`joint` raise a ValueError, as
+        the kernel mean is zero everywhere, and all BQ weights are zero: they need C > 0. As C goes
+        to infinity, the sum of BQ weights goes to one. In float64 C can be about a million times
+        the rest of k(x, x). At 1e8 times the rest or more, double precision cannot separate points,
+        and they count as repeats. :func:`bqlib.weights.sum_to_one` gives the weights for C to
+        infinity with any C.
 
     Raises
     ------
     TypeError
         If the target has no score.
     ValueError
-        If an argument is out of its range.
+        If a length-scale is not finite and positive, their number is not the dimension of the
+        target, `beta` is not negative, or `constant` is negative. A call raises it for points of
+        another dimension, NaN or infinity.
 
     Notes
     -----
@@ -54,6 +61,16 @@ class Stein(Kernel):
     ----------
     Oates, Girolami and Chopin, "Control functionals for Monte Carlo integration", 2017. Gorham
     and Mackey, "Measuring sample quality with kernels", 2017.
+
+    Examples
+    --------
+    >>> from bqlib import Candidates, Stein, Unnormalised, sbq
+    >>> target = Unnormalised(1, score=lambda x: -x)  # a normal distribution, times any constant
+    >>> pool = Candidates(500, source="box", box=[(-4, 4)])
+    >>> design = sbq(target, Stein(target, constant=1.0), n=20, rng=0, candidates=pool)
+    >>> result = design.integrate(lambda x: x[0] ** 2)  # the variance, 1
+    >>> round(result.mean, 2)
+    1.0
     """
 
     target: Target
@@ -119,7 +136,10 @@ class Stein(Kernel):
         return self.constant - 2 * self.beta * self._precision().sum() + squares
 
     def gradient(self, x: ArrayLike, y: ArrayLike) -> Array:
-        """Gradient of k(x_i, y_j) in x_i, shape (n, m, d). Uses the target's ``hessian``."""
+        """Gradient of k(x_i, y_j) in x_i for x (n, d) and y (m, d), shape (n, m, d).
+
+        Uses the target's ``hessian``.
+        """
         x, y = self._points(x, y)
         if getattr(self.target, "hessian", None) is None:
             raise TypeError(

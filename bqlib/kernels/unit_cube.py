@@ -1,5 +1,7 @@
 """Kernels on the unit cube."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,7 +42,7 @@ class UnitCubeKernel(Kernel):
         return np.prod(self._value(x, x), axis=1)
 
     def gradient(self, x: ArrayLike, y: ArrayLike) -> Array:
-        """Gradient of k(x_i, y_j) in x_i, shape (n, m, d)."""
+        """Gradient of k(x_i, y_j) in x_i for x (n, d) and y (m, d), shape (n, m, d)."""
         x, y = self._points(x, y)
         columns = x.T[:, :, None], y.T[:, None, :]
         return product_gradient(self._value(*columns), self._slope(*columns))
@@ -71,12 +73,23 @@ class Brownian(UnitCubeKernel):
     Under the uniform distribution in one dimension the best n points are 2 i / (2 n + 1), and the
     least MMD^2 is 1 / (3 (2 n + 1)^2).
 
+    Raises
+    ------
+    ValueError
+        If a point lies outside [0, 1]^d, or is NaN. An embedding raises it for a target other than
+        the uniform distribution on [0, 1]^d and data in it.
+
+    Notes
+    -----
+    A call costs O(n m d) time and O(n m) memory.
+
     References
     ----------
     Ritter, "Average-Case Analysis of Numerical Problems", 2000.
 
     Examples
     --------
+    >>> from bqlib import Brownian
     >>> Brownian()([[0.5, 0.5]], [[0.2, 0.8]])
     array([[0.1]])
     """
@@ -92,8 +105,23 @@ class Brownian(UnitCubeKernel):
 class BrownianBridge(UnitCubeKernel):
     """Brownian bridge, tied to zero at 0 and 1: min(x, y) - x y in each coordinate.
 
+    Raises
+    ------
+    ValueError
+        If a point lies outside [0, 1]^d, or is NaN. An embedding raises it for a target other than
+        the uniform distribution on [0, 1]^d and data in it.
+
+    Notes
+    -----
+    A call costs O(n m d) time and O(n m) memory.
+
+    References
+    ----------
+    Ritter, "Average-Case Analysis of Numerical Problems", 2000.
+
     Examples
     --------
+    >>> from bqlib import BrownianBridge
     >>> BrownianBridge()([[0.5]], [[0.25]])
     array([[0.125]])
     """
@@ -109,8 +137,23 @@ class BrownianBridge(UnitCubeKernel):
 class IntegratedBrownian(UnitCubeKernel):
     """Integral of Brownian motion from 0: m^2 (3 M - m) / 6, m = min(x, y), M = max(x, y).
 
+    Raises
+    ------
+    ValueError
+        If a point lies outside [0, 1]^d, or is NaN. An embedding raises it for a target other than
+        the uniform distribution on [0, 1]^d and data in it.
+
+    Notes
+    -----
+    A call costs O(n m d) time and O(n m) memory.
+
+    References
+    ----------
+    Ritter, "Average-Case Analysis of Numerical Problems", 2000.
+
     Examples
     --------
+    >>> from bqlib import IntegratedBrownian
     >>> IntegratedBrownian()([[1.0]], [[0.5]]).round(6)
     array([[0.104167]])
     """
@@ -131,12 +174,23 @@ class L2Star(UnitCubeKernel):
     Equal weights on n points have, under the uniform distribution on the unit cube, exactly the
     MMD that ``scipy.stats.qmc.discrepancy(points, method="L2-star")`` gives.
 
+    Raises
+    ------
+    ValueError
+        If a point lies outside [0, 1]^d, or is NaN. An embedding raises it for a target other than
+        the uniform distribution on [0, 1]^d and data in it.
+
+    Notes
+    -----
+    A call costs O(n m d) time and O(n m) memory.
+
     References
     ----------
     Warnock, "Computational investigations of low-discrepancy point sets", 1972.
 
     Examples
     --------
+    >>> from bqlib import L2Star
     >>> L2Star()([[0.5]], [[0.25]])
     array([[0.5]])
     """
@@ -154,12 +208,23 @@ class Korobov(UnitCubeKernel):
 
     B2(t) = t^2 - t + 1/6, and {t} is the fractional part.
 
+    Raises
+    ------
+    ValueError
+        If a point lies outside [0, 1]^d, or is NaN. An embedding raises it for a target other than
+        the uniform distribution on [0, 1]^d and data in it.
+
+    Notes
+    -----
+    A call costs O(n m d) time and O(n m) memory.
+
     References
     ----------
     Sloan and Joe, "Lattice Methods for Multiple Integration", 1994.
 
     Examples
     --------
+    >>> from bqlib import Korobov
     >>> Korobov()([[0.25]], [[0.25]]).round(6)
     array([[4.289868]])
     """

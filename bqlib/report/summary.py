@@ -111,6 +111,7 @@ def _span(reasons):
 
     Examples
     --------
+    >>> from bqlib.report.summary import _span
     >>> _span(["ends at n = 9: a", "ends at n = 12: a", "ends at n = 10: a"])
     'ends at n = 9 to 12: a'
     >>> _span(["no room", "no room"])

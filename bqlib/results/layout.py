@@ -194,6 +194,7 @@ def piece_name(cell, block):
 
     Examples
     --------
+    >>> from bqlib.results.layout import piece_name
     >>> from types import SimpleNamespace
     >>> labels = dict(target="normal", kernel="eq", lengthscale=0.5, algorithm="sbq")
     >>> piece_name(SimpleNamespace(**labels), (0, 9))
@@ -218,6 +219,7 @@ def cell_of(piece):
 
     Examples
     --------
+    >>> from bqlib.results.layout import cell_of
     >>> cell_of("normal/eq/0.5/sbq/seeds-0-9.zarr.zip")
     ('normal', 'eq', '0.5', 'sbq')
     """
@@ -229,6 +231,7 @@ def seeds_of(piece):
 
     Examples
     --------
+    >>> from bqlib.results.layout import seeds_of
     >>> seeds_of("normal/eq/0.5/sbq/seeds-0-9.zarr.zip")
     range(0, 10)
     """
@@ -241,6 +244,7 @@ def retried_name(piece):
 
     Examples
     --------
+    >>> from bqlib.results.layout import retried_name
     >>> retried_name("normal/eq/0.5/sbq/seeds-0-9.zarr.zip")
     'normal/eq/0.5/sbq/seeds-0-9.retried.zarr.zip'
     """
@@ -257,6 +261,7 @@ def job_name(piece):
 
     Examples
     --------
+    >>> from bqlib.results.layout import job_name
     >>> job_name("normal/eq/0.5/sbq/seeds-0-9.zarr.zip")
     'pieces/normal/eq/0.5/sbq/seeds-0-9'
     """
@@ -273,6 +278,7 @@ def timing_name(piece):
 
     Examples
     --------
+    >>> from bqlib.results.layout import timing_name
     >>> timing_name("normal/eq/0.5/sbq/seeds-0-9.zarr.zip")
     'normal/eq/0.5/sbq/seeds-0-9.json'
     """

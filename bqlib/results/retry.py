@@ -29,6 +29,7 @@ def may_pass(reason):
 
     Examples
     --------
+    >>> from bqlib.results.retry import may_pass
     >>> may_pass("out of memory: 3 GB"), may_pass("ValueError: no")
     (True, False)
     """

@@ -6,6 +6,7 @@ def one_line(text):
 
     Examples
     --------
+    >>> from bqlib.results.text import one_line
     >>> print(one_line("no\\nfile \\udce9"))
     no file \\udce9
     """
@@ -44,6 +45,7 @@ def aligned(rows, numbers=()):
 
     Examples
     --------
+    >>> from bqlib.results.text import aligned
     >>> print(aligned([{"name": "iid", "rate": 0.5}, {"name": "sbq", "rate": 12}], ["rate"]))
     name  rate
     iid    0.5
@@ -65,6 +67,7 @@ def ranges(numbers):
 
     Examples
     --------
+    >>> from bqlib.results.text import ranges
     >>> ranges([0, 1, 2, 5, 7, 8])
     '0-2, 5, 7-8'
     """

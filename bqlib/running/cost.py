@@ -198,6 +198,7 @@ def _duration(seconds):
 
     Examples
     --------
+    >>> from bqlib.running.cost import _duration
     >>> _duration(0.0312), _duration(74), _duration(5000), _duration(3e6)
     ('0.031 s', '1.2 min', '1.4 h', '833 h')
     """

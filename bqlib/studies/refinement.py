@@ -60,6 +60,7 @@ def steps_in_words(study):
 
     Examples
     --------
+    >>> from bqlib.studies.refinement import steps_in_words
     >>> import xarray as xr
     >>> limit, stationary = ("n", [400.0, 3200.0]), (("seed", "n"), [[1.0, 0.0]])
     >>> steps_in_words(xr.Dataset({"limit": limit, "stationary": stationary}))

@@ -9,11 +9,11 @@ import numpy as np
 
 from bqlib.designs.sbq import sbq
 from bqlib.embeddings import embed
+from bqlib.pivots import first_occurrence
 from bqlib.schema import Variable
 from bqlib.streams import stream
 from bqlib.studies.plans import one_pool, requires_sbq
 from bqlib.studies.study import Study
-from bqlib.weights import first_occurrence
 
 POOL, PICKS = 16, 5  # small enough to try every set
 

@@ -46,6 +46,7 @@ def build_integrand(parameters):
 
     Examples
     --------
+    >>> from bqlib.sweep.build import build_integrand
     >>> build_integrand({"family": "rkhs_ball", "terms": 10})[1]
     {'terms': 10}
     """
@@ -64,6 +65,7 @@ def build_rule(kind, algorithm):
 
     Examples
     --------
+    >>> from bqlib.sweep.build import build_rule
     >>> build_rule("weights", {"name": "sbq", "design": "sbq", "weights": "bq"}).__name__
     'bq'
     """

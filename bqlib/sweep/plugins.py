@@ -101,6 +101,7 @@ def is_place(name):
 
     Examples
     --------
+    >>> from bqlib.sweep.plugins import is_place
     >>> is_place("mine.py:Banana"), is_place("mypackage.targets:Banana"), is_place("sbq")
     (True, True, False)
     """
@@ -112,6 +113,7 @@ def absolute(place, folder):
 
     Examples
     --------
+    >>> from bqlib.sweep.plugins import absolute
     >>> absolute("./mine.py:Banana", "/sweeps/first")
     '/sweeps/first/mine.py:Banana'
     """
@@ -128,6 +130,7 @@ def without_folder(place):
 
     Examples
     --------
+    >>> from bqlib.sweep.plugins import without_folder
     >>> without_folder("/sweeps/first/mine.py:Banana"), without_folder("sbq")
     ('mine.py:Banana', 'sbq')
     """

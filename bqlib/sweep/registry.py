@@ -87,16 +87,16 @@ SETS = ("joint", "bqlib.designs.kernel_thinning:kernel_thinning")
 # docstring of each function says the same.
 COSTS = {
     "design": {
-        "block_sbq": "O(M n / block + M) a step",
-        "fp_greedy": "O(M n) a step",
-        "frank_wolfe": "O(M) a step",
-        "herding": "O(M) a step",
-        "iid": "O(n)",
+        "block_sbq": "O(M n / block + M d + n^2) a step",
+        "fp_greedy": "O(M n + M d) a step",
+        "frank_wolfe": "O(M d) a step",
+        "herding": "O(M d) a step",
+        "iid": "O(n d)",
         "joint": "O(n^3 + n^2 d) a step",
-        "omp": "O(M n) a step",
-        "p_greedy": "O(M n) a step",
-        "rpcholesky": "O(M n) a step",
-        "sbq": "O(M n) a step",
+        "omp": "O(M n + M d) a step",
+        "p_greedy": "O(M n + M d) a step",
+        "rpcholesky": "O(M n + M d) a step",
+        "sbq": "O(M n + M d) a step",
         "sobol": "O(n d log n)",
     },
     "weights": {

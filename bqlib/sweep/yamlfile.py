@@ -92,6 +92,7 @@ def value(text):
 
     Examples
     --------
+    >>> from bqlib.sweep.yamlfile import value
     >>> value("1e-3"), value("[1, 2]"), value("no"), value("")
     (0.001, [1, 2], 'no', None)
     """
@@ -106,6 +107,7 @@ def text_of(values):
 
     Examples
     --------
+    >>> from bqlib.sweep.yamlfile import text_of, value
     >>> value(text_of({"a": [1e-3, "1e-3", "no", True]}))
     {'a': [0.001, '1e-3', 'no', True]}
     """
@@ -201,6 +203,7 @@ def dotted(loc):
 
     Examples
     --------
+    >>> from bqlib.sweep.yamlfile import dotted
     >>> dotted(("kernels", "eq", "shape", 0))
     'kernels.eq.shape[0]'
     """

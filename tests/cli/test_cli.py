@@ -159,7 +159,7 @@ def test_every_algorithm_is_listed_with_its_cost(capsys):
     rows = json.loads(capsys.readouterr().out)
     assert [row["name"] for row in rows] == list(registry.ALGORITHMS)
     costs = {row["name"]: row["cost"] for row in rows}
-    assert costs["sbq"] == "O(M n) a step + O(n^3)"
+    assert costs["sbq"] == "O(M n + M d) a step + O(n^3)"
     assert main(["algorithms"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == len(rows) + 1
 

@@ -218,6 +218,13 @@ def test_a_wrong_design_is_told(design, told):
     assert all(text.startswith(start) for text, start in zip(found, told, strict=True))
 
 
+def test_a_design_whose_rng_has_a_default_fits():
+    def mine(target, kernel, n, *, rng=None, candidates=None, initial=None):
+        return herding(target, kernel, n, rng=rng, candidates=candidates)
+
+    assert failures("design", mine) == []
+
+
 def test_a_design_that_changes_its_pool_or_leaves_it_is_told():
     def shifting(target, kernel, n, *, rng, candidates):
         made = herding(target, kernel, n, rng=rng, candidates=candidates)
