@@ -90,16 +90,15 @@ def fit_rates(dataset, windows=None, known=()):
     mmd = dataset["mmd"].transpose(*SWEEP_DIMS, "seed", "n").values
     status = dataset["status"].transpose(*SWEEP_DIMS, "seed").values
     result = _empty(dataset, windows)
+    arrays = {name: result[name].values for name in _VARIABLES}  # these are written below
     known = {key: fit for rates in known for key, fit in _fits_in(rates)}
     for cell in np.ndindex(mmd.shape[:4]):
         fitted = mmd[cell], status[cell], names[cell[-1]] in sets
         digest = _digest(*fitted)
         for w, window in enumerate(windows):
             found = known.get((digest, result["window"].values[w])) or _fit(*fitted, *window)
-            index = dict(zip((*SWEEP_DIMS, "window"), (*cell, w), strict=True))
-            for name, value in found.items():
-                result[name][index] = value
-            result["curves_sha256"][index] = digest
+            for name, value in {**found, "curves_sha256": digest}.items():
+                arrays[name][(*cell, w)] = value
     return result
 
 

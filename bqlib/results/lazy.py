@@ -30,9 +30,9 @@ def opened(dataset, stores):
 
 
 def opened_from(dataset):
-    """Paths of the stores that a dataset was opened from, as far as xarray has kept them.
+    """Paths of the stores that a dataset was opened from, if xarray has kept them.
 
-    xarray keeps them in selections, and not where it computes values.
+    It keeps them in selections and drops them in many computations.
     """
     return dataset.encoding.get("stores", ())
 

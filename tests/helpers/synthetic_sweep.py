@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 from scipy.signal import lfilter
 
+from bqlib.results.lazy import TEXT
 from bqlib.schema import OK, SWEEP_DIMS
 
 PAPER = {
@@ -51,7 +52,7 @@ def sweep(curves, *, lengthscales=(0.5,), windows=((20, 400), (100, 400)), **con
     data = {
         "mmd": ((*dims, "n"), mmd),
         "status": (dims, np.full(mmd.shape[:-1], OK, dtype=np.int8)),
-        "reason": (dims, np.full(mmd.shape[:-1], "", dtype=object)),
+        "reason": (dims, np.full(mmd.shape[:-1], "", dtype=TEXT)),
     }
     config = {**config, "rate_windows": [list(window) for window in windows]}
     return xr.Dataset(data, labels, {"config": json.dumps(config)})

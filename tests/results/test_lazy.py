@@ -139,6 +139,13 @@ def test_verbs_that_need_strings_work_on_merged_experiments(complete):
         VERBS[verb](merged, "mmd", "algorithm").compute()
 
 
+def test_quantiles_of_all_variables_need_another_name(complete):
+    curves = bqlib.open_results(complete[1])
+    assert curves["error"].quantile([0.1, 0.9], "seed").sizes["quantile"] == 2
+    with pytest.raises(ValueError, match="unexpected dimensions"):
+        curves.quantile(0.9, "seed")
+
+
 def test_texts_are_strings_that_are_read_when_they_are_used(complete):
     curves = bqlib.open_results(complete[1])
     assert not curves["reason"]._in_memory
