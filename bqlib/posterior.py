@@ -27,7 +27,6 @@ from bqlib.discrepancy import mmd2_and_rounding
 from bqlib.embeddings.embedding import Embedding, points_of
 from bqlib.kernels import Kernel
 from bqlib.notebook import html_table
-from bqlib.weights import (
 from bqlib.pivots import (
     PIVOT_TOLERANCE,
     distinct_points,

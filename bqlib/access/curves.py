@@ -64,9 +64,9 @@ def curves(
     rate_windows : sequence of (int, int), optional
         First and last n of the windows in which ``.bq.rates()`` fits.
     on : {"threads", "processes"}, distributed.Client or concurrent.futures.Executor
-        Where trials run. Threads start at once. Processes take about a second to start; they
-        are faster if the trials are many and short. Objects of your own modules must be importable
-        in processes and on a client's workers; so must be embeddings registered for them.
+        Where trials run. Threads start at once. Processes take seconds to start; with more than
+        two cores they pay for runs of minutes. Processes and a client's workers do not know the
+        embeddings that a notebook registered: write these in a module.
     workers : int, optional
         How many threads or processes. Default: as many as there are cores for this process.
     progress : bool
@@ -82,10 +82,11 @@ def curves(
     Raises
     ------
     bqlib.sweep.words.SweepError
-        If an argument is wrong, or designs cannot work with a target or kernel. The message lists
-        every problem.
+        If a name is not known, a number is out of its range, a kernel has no length-scale or no
+        embedding for a target, or a design cannot work with them. It is a ValueError; its message
+        lists every problem.
     ValueError
-        If `on` or `workers` is wrong.
+        If `on` is no such place, or `workers` is below 1.
 
     Warns
     -----
