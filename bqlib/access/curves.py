@@ -82,9 +82,9 @@ def curves(
     Raises
     ------
     bqlib.sweep.words.SweepError
-        If a name is not known, a number is out of its range, a kernel has no length-scale or no
-        embedding for a target, or a design cannot work with them. It is a ValueError; its message
-        lists every problem.
+        If a name is not known, a count is below 1, `n` is above the number of candidates, a kernel
+        has no length-scale or no embedding for a target, or a design cannot work with them. It is
+        a ValueError; its message lists every problem.
     ValueError
         If `on` is no such place, or `workers` is below 1.
 
@@ -108,7 +108,7 @@ def curves(
     ...     candidates=bqlib.Candidates(200), progress=False,
     ... )
     >>> found.mmd.sel(n=20).mean("seed").squeeze().values.round(4)
-    array([0.094 , 0.0011])
+    array([0.1042, 0.0006])
     """
     with _submitting(on, workers) as submit:
         experiments = experiments_of(

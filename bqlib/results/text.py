@@ -18,6 +18,7 @@ def failure_of(error):
 
     Examples
     --------
+    >>> from bqlib.results.text import failure_of
     >>> failure_of(ValueError("n is 0"))
     'ValueError: n is 0'
     """
