@@ -57,6 +57,7 @@ nb_execution_timeout = 60
 nb_execution_raise_on_error = True
 nb_execution_show_tb = True
 nb_merge_streams = True
+nb_output_stderr = "remove"  # bars of progress, a line for each step
 nb_ipywidgets_js = {}  # scripts from elsewhere
 # Other users of the machine cannot read along, and the kernel does not warn that they can.
 KernelManager.transport_encryption.default_value = "auto"
@@ -85,7 +86,10 @@ plot_html_show_source_link = False
 
 
 def without_public_names(app, what, name, found, skip, options):
-    """Leave out of a module's page what has a page of its own, as `bqlib.NAME`."""
+    """Leave out of a module's page what has a page of its own, as `bqlib.NAME`, or comes from
+    matplotlib, whose docstrings need its own Sphinx."""
+    if (getattr(found, "__module__", None) or "").startswith("matplotlib."):
+        return True
     if what == "module" and name in bqlib.__all__:
         return found is getattr(bqlib, name) or skip
     return skip
