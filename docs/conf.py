@@ -29,12 +29,8 @@ extensions = [
     "sphinx_copybutton",
     "sphinxcontrib.bibtex",
 ]
-exclude_patterns = [
-    "_build",
-    "jupyter_execute",
-    "_templates",
-    "claims.md",
-]  # the last is a part of another page
+# The last is a part of another page.
+exclude_patterns = ["_build", "jupyter_execute", "_templates", "claims.md"]
 templates_path = ["_templates"]
 
 smartquotes_action = "q"  # two hyphens start an option, and are no dash
