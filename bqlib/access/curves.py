@@ -2,22 +2,25 @@
 
 import os
 import signal
+import threading
+import time
 import warnings
-from concurrent.futures import Executor, ThreadPoolExecutor, as_completed
+from concurrent.futures import BrokenExecutor, Executor, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
+from itertools import product
 from weakref import WeakSet
 
 import numpy as np
 import xarray as xr
-from threadpoolctl import threadpool_limits
 
 import bqlib.access.accessor  # noqa: F401, as it registers .bq
 from bqlib.results.codec import empty_arrays
 from bqlib.results.lazy import TEXT
-from bqlib.results.retry import OUT_OF_MEMORY
+from bqlib.results.retry import OUT_OF_MEMORY, WORKER_DIED
 from bqlib.results.store import labels_of, provenance
 from bqlib.results.text import failure_of, one_line
 from bqlib.schema import FAILED, OK, SWEEP_DIMS, tables
+from bqlib.sweep.blas import one_blas_thread
 from bqlib.sweep.objects import experiments_of, united
 
 
@@ -77,7 +80,7 @@ def curves(
     xarray.Dataset
         In memory, of the form that :func:`bqlib.open_results` gives, with ``.bq``. A combination
         of kernel and length-scale that was not asked for has status 0. A trial that failed has
-        status 2 and its ``reason``.
+        status 2 and its ``reason``; if a process dies, so have the trials that were not finished.
 
     Raises
     ------
@@ -110,24 +113,27 @@ def curves(
     >>> found.mmd.sel(n=20).mean("seed").squeeze().values.round(4)
     array([0.1042, 0.0006])
     """
-    with _submitting(on, workers) as submit:
+    with _submitting(on, workers) as (submit, lost):
         experiments = experiments_of(
-            target, kernel, algorithms, n, seeds, lengthscales, candidates or {}, integrands,
-            rate_windows,
+            target, kernel, algorithms, n, seeds, lengthscales, candidates, integrands, rate_windows
         )  # fmt: skip
         whole = united(experiments)
         labels = labels_of(whole)
         arrays = empty_arrays({name: len(each) for name, each in labels.items()}, SWEEP_DIMS)
         specs = [e.unsigned_spec(cell) for e in experiments for cell in e.cells()]
-        trials = {
-            submit(_attempt, spec, seed): (spec.cell, seed)
-            for seed in range(whole.seeds)
-            for spec in specs
-        }
+        trials = {}
+        for seed, spec in product(range(whole.seeds), specs):
+            at = (*(labels[dim].index(getattr(spec.cell, dim)) for dim in SWEEP_DIMS), seed)
+            try:
+                trials[submit(_attempt, spec, seed)] = at
+            except lost as error:
+                _fill(arrays, at, _lost(error))
         for trial in _shown(as_completed(list(trials)), len(trials), progress):
-            cell, seed = trials.pop(trial)
-            at = (*(labels[dim].index(getattr(cell, dim)) for dim in SWEEP_DIMS), seed)
-            _fill(arrays, at, trial.result())
+            try:
+                outcome = trial.result()
+            except lost as error:
+                outcome = _lost(error)
+            _fill(arrays, trials.pop(trial), outcome)
     _warn_of_failures(arrays)
     return _dataset(arrays, labels, provenance(whole))
 
@@ -159,8 +165,15 @@ def _attempt(spec, seed):
         return spec.run(seed)[0]
     except MemoryError as error:
         return f"{OUT_OF_MEMORY}: {error}".removesuffix(": ")
-    except (Exception, SystemExit) as error:  # somebody's design may raise any
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # somebody's design may raise any
         return failure_of(error)
+
+
+def _lost(error):
+    """Why a trial failed whose worker is lost."""
+    return f"{WORKER_DIED}, or that of a trial beside it: {one_line(str(error))}"
 
 
 def _fill(arrays, at, outcome):
@@ -200,27 +213,34 @@ def _shown(trials, total, progress):
 
 @contextmanager
 def _submitting(on, workers):
-    """The function that submits a trial; when this ends, none waits and no process is left."""
+    """The function that submits a trial, and the errors that say that its worker is lost.
+
+    When this ends, no trial waits and no process is left.
+    """
     size = len(os.sched_getaffinity(0)) if workers is None else workers
     if isinstance(size, bool) or not isinstance(size, int) or size < 1:
         raise ValueError(f"workers is {workers!r}; it must be a whole number of at least 1")
     if on == "threads":
         executor = ThreadPoolExecutor(size)
         try:
-            with threadpool_limits(1):  # set and reset here, as threads share it
-                yield executor.submit
+            with one_blas_thread():
+                yield executor.submit, ()
         finally:
             executor.shutdown(wait=False, cancel_futures=True)
     elif on == "processes":
         from loky import ProcessPoolExecutor  # takes 50 ms
 
-        executor = ProcessPoolExecutor(size, initializer=_ignore_interrupts)
+        executor = ProcessPoolExecutor(size, initializer=_follow, initargs=(os.getpid(),))
         try:
-            yield executor.submit
+            yield executor.submit, BrokenExecutor
         finally:
             executor.shutdown(kill_workers=True)
     elif hasattr(on, "get_executor") or isinstance(on, Executor):
-        executor = on if isinstance(on, Executor) else on.get_executor(pure=False)
+        executor, lost = on, BrokenExecutor
+        if not isinstance(on, Executor):
+            from distributed import KilledWorker  # takes 0.6 s, and whoever has a client has it
+
+            executor, lost = on.get_executor(pure=False), KilledWorker
         submitted = WeakSet()
 
         def submit(*work):
@@ -229,7 +249,7 @@ def _submitting(on, workers):
             return trial
 
         try:
-            yield submit
+            yield submit, lost
         finally:
             for trial in submitted:
                 trial.cancel()
@@ -239,5 +259,13 @@ def _submitting(on, workers):
         )
 
 
-def _ignore_interrupts():
+def _follow(parent):
+    """Let this process end when its parent ends it, or is gone, and not by an interrupt."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_without, args=(parent,), daemon=True).start()
+
+
+def _end_without(parent):
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(1)

@@ -118,7 +118,9 @@ def _digest(mmd, status, is_set):
 
 def _fits_in(rates):
     """The fits that rates hold, if the same code made them: (digest, window) and the values."""
-    if rates.attrs.get("fitted_by") != _code():
+    labels = {"model": list(MODELS), "octave": list(OCTAVES)}
+    same = rates.attrs.get("fitted_by") == _code() and _VARIABLES.keys() <= set(rates)
+    if not same or any(rates[dim].values.tolist() != own for dim, own in labels.items()):
         return
     rates = rates.transpose(*SWEEP_DIMS, "window", ...)
     values = {name: rates[name].values for name in _VARIABLES}

@@ -24,7 +24,9 @@ def failure_of(error):
     """
     try:
         said = str(error)
-    except Exception as another:  # of a text that somebody's class makes
+    except KeyboardInterrupt:
+        raise
+    except BaseException as another:  # of a text that somebody's class makes
         said = f"its text cannot be had ({type(another).__name__})"
     return one_line(f"{type(error).__name__}: {said}")
 

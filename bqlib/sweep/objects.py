@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -43,7 +43,7 @@ def experiments_of(
         "n": _plain(n),
         "seeds": _plain(seeds),
         "candidates": _candidates(candidates),
-        "integrands": _integrands(integrands or {}),
+        "integrands": _integrands({} if integrands is None else integrands),
         "rate_windows": _lists(rate_windows),
     }
     here = Path.cwd()
@@ -72,13 +72,20 @@ def united(experiments):
 
 def _sequence(given):
     """A list of what was given, be it one or several."""
-    return list(given) if isinstance(given, list | tuple) else [given]
+    items = list(given) if isinstance(given, list | tuple) else [given]
+    for item in items:
+        if isinstance(item, str) and item != item.encode(errors="replace").decode():
+            raise SweepError(f"bqlib.curves: {item!r} has characters that UTF-8 cannot hold")
+    return items
 
 
 def _labelled(noun, given):
     """(label or None, item) of each item of a mapping, of a sequence or of one item."""
     if isinstance(given, Mapping) and "family" not in given:
         found = list(given.items())
+        wrong = [label for label in given if not isinstance(label, str)]
+        if wrong:
+            raise SweepError(f"bqlib.curves: {noun}: the label {wrong[0]!r} must be a text")
     else:
         found = [(None, item) for item in _sequence(given)]
     if not found:
@@ -105,7 +112,9 @@ def _targets(target):
                 "bqlib.Empirical(points)"
             )
         content = _named("target", item) if isinstance(item, Mapping) else _content("target", item)
-        content.setdefault("name", label or _unused(_label(content["family"]), labels))
+        if label is None:
+            label = content.get("name") or _unused(_label(content.get("family", "")), labels)
+        content["name"] = label
         labels.add(content["name"])
         found.append(content)
     return found
@@ -160,7 +169,10 @@ def _without_scale(content):
 
 
 def _sequence_of_numbers(values):
-    return np.atleast_1d(np.asarray(values)).tolist()
+    numbers = np.atleast_1d(np.asarray(values, dtype=object)).tolist()
+    if not all(isinstance(number, Hashable) for number in numbers):
+        raise SweepError("bqlib.curves: lengthscales: must be a list of positive numbers")
+    return [_plain(number) for number in numbers]
 
 
 def _lists(windows):
@@ -272,7 +284,7 @@ def _integrands(given):
 def _candidates(candidates):
     """Candidates in the form of a sweep file: what differs from the defaults."""
     if not isinstance(candidates, Candidates):
-        return candidates
+        return {} if candidates is None else candidates
     given = {field.name: getattr(candidates, field.name) for field in fields(candidates)}
     if given["box"] is not None:
         given["box"] = [list(ends) for ends in given["box"]]

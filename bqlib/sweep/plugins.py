@@ -135,7 +135,8 @@ def without_folder(place):
     ('mine.py:Banana', 'sbq')
     """
     if callable(place):
-        return f"{place.__module__}:{place.__qualname__}"
+        named = place if hasattr(place, "__qualname__") else type(place)
+        return f"{named.__module__}:{named.__qualname__}"
     where, colon, name = place.rpartition(":")
     return os.path.basename(where) + colon + name if where.endswith(".py") else place
 

@@ -6,11 +6,10 @@ import time
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, cached_property
 
-from threadpoolctl import threadpool_limits
-
 from bqlib import embeddings
 from bqlib.candidates import Candidates
 from bqlib.sweep import plugins, registry
+from bqlib.sweep.blas import one_blas_thread
 from bqlib.sweep.build import build_integrand, build_kernel, build_rule, build_target
 from bqlib.sweep.fingerprint import definitions, fingerprint
 from bqlib.trial import trial
@@ -227,7 +226,7 @@ def _timed(function, *arguments):
 
     One thread, because workers share the machine and memory limits the speed of most of the work.
     """
-    with threadpool_limits(1):
+    with one_blas_thread():
         start = time.perf_counter()
         return function(*arguments), time.perf_counter() - start
 

@@ -167,6 +167,38 @@ def test_failed_trials_are_told(capsys):
     assert capsys.readouterr().err == ""
 
 
+def killing(target, kernel, n, *, rng, candidates):
+    """A design whose process is killed, as for want of memory."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Silent(Exception):
+    """An error whose text ends programs."""
+
+    def __str__(self):
+        raise SystemExit(4)
+
+
+def ending(target, kernel, n, *, rng, candidates):
+    """A design that fails in the worst way."""
+    raise Silent
+
+
+def test_a_worker_that_dies_costs_its_trials_and_no_others():
+    rules = ["iid", {"name": "killing", "design": killing, "weights": bq}]
+    with pytest.warns(UserWarning, match="trials failed, the first because of the worker died, or"):
+        found = bqlib.curves(SQUARE, Matern(0.5), rules, on="processes", workers=1, **SMALL)
+    status = found.status.squeeze()
+    assert status.sel(seed=0).values.tolist() == [1, 2]
+    assert set(status.sel(seed=1).values) == {2}
+
+
+def test_no_error_of_a_design_ends_the_program():
+    rule = {"name": "ending", "design": ending, "weights": bq}
+    with pytest.warns(UserWarning, match=r"Silent: its text cannot be had \(SystemExit\)"):
+        bqlib.curves(SQUARE, Matern(0.5), rule, **SMALL)
+
+
 def test_what_works_on_results_works_on_curves(tmp_path):
     found = bqlib.curves(
         SQUARE, Matern, ["iid", "sbq"], n=12, seeds=5, lengthscales=[0.3, 0.6],
@@ -194,11 +226,10 @@ bqlib.curves(bqlib.Uniform([0.0], [1.0]), bqlib.Matern(0.5), rule, 2, 9, on="{on
 """
 
 
-@pytest.mark.parametrize(("on", "seconds"), [("threads", 3), ("processes", 600)])
-def test_an_interrupt_leaves_no_process(on, seconds):
-    code = INTERRUPTED.format(on=on, seconds=seconds)
+def started(on, seconds):
+    """A program at its first trials, and the processes that it started."""
     ran = subprocess.Popen(
-        [sys.executable, "-c", code],
+        [sys.executable, "-c", INTERRUPTED.format(on=on, seconds=seconds)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -206,15 +237,28 @@ def test_an_interrupt_leaves_no_process(on, seconds):
     )
     for _ in range(2):
         assert ran.stdout.readline() == "at work\n"
-    children = psutil.Process(ran.pid).children(recursive=True)
+    return ran, psutil.Process(ran.pid).children(recursive=True)
+
+
+@pytest.mark.parametrize(("on", "seconds"), [("threads", 3), ("processes", 600)])
+def test_an_interrupt_leaves_no_process(on, seconds):
+    ran, children = started(on, seconds)
     assert (len(children) >= 2) == (on == "processes")
     os.killpg(ran.pid, signal.SIGINT)  # as a terminal does
     _, said = ran.communicate(timeout=60)
     assert said.rstrip().endswith("KeyboardInterrupt")
     assert said.count("Traceback") == 1
     assert ran.returncode == -signal.SIGINT
-    psutil.wait_procs(children, timeout=10)
-    assert not any(child.is_running() for child in children)
+    _, alive = psutil.wait_procs(children, timeout=20)
+    assert alive == []
+
+
+def test_a_kill_leaves_no_process():
+    ran, children = started("processes", 600)
+    ran.kill()
+    _, alive = psutil.wait_procs(children, timeout=20)
+    assert alive == []
+    ran.communicate()
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Sweeps from Python: objects become what a sweep file would say of them."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -157,6 +159,17 @@ def test_targets_of_one_family_get_numbers():
         ({"target": Uniform}, "is the class Uniform; it must be a target"),
         ({"target": []}, "target: must not be empty"),
         ({"target": {"Bad Name": SQUARE}}, '"Bad Name" is not a valid label'),
+        ({"target": "a\udce9"}, "has characters that UTF-8 cannot hold"),
+        ({"target": {None: SQUARE}}, "target: the label None must be a text"),
+        ({"target": {"": SQUARE}}, '"" is not a valid label'),
+        ({"kernel": {"": Matern(0.5)}}, '"" is not a valid label'),
+        ({"kernel": Matern, "lengthscales": [[0.5]]}, "must be a list of positive numbers"),
+        ({"candidates": 0}, "candidates: must be a mapping"),
+        ({"integrands": 0}, "integrands: must be a mapping"),
+        (
+            {"algorithms": {"name": "mine", "design": partial(sbq, refine=5), "weights": "bq"}},
+            "a design must be a function(target, kernel, n, rng=, candidates=, ...)",
+        ),
         ({"kernel": 3}, "is of type int; it must be a kernel"),
         ({"kernel": {}}, "kernel: must not be empty"),
         ({"kernel": "matern"}, "lengthscales: missing: give a list of positive numbers"),
