@@ -121,6 +121,8 @@ def on_all_dims(dataset: Any, names: Iterable[str]) -> Any:
     """
     lost = [dim for dim in TRIAL_DIMS if dim not in dataset.coords]
     unknown = [name for name in names if name not in dataset]
+    if unknown and set(unknown) <= ERROR_VARIABLES.keys() and not lost:
+        raise ValueError(f"the dataset has no {', '.join(unknown)}: its sweep has no integrands")
     if lost or unknown:
         raise ValueError(
             f"the dataset has no {', '.join([*unknown, *lost])}: take one that bqlib.open_results "
@@ -129,6 +131,15 @@ def on_all_dims(dataset: Any, names: Iterable[str]) -> Any:
     part = dataset[list(names)]
     _, variables = tables(errors=True)
     curves = [name for name in names if name in variables and "n" in variables[name].dims]
+    known = {name: variables[name].dims for name in names if name in variables}
+    for name, dims in known.items():
+        others = [str(dim) for dim in part[name].dims if dim not in (*SWEEP_DIMS, *dims)]
+        if others:
+            raise ValueError(
+                f"{name} has the dimension {', '.join(others)} too: select one label of any other "
+                "dimension. After where(...), which may spread dimensions over all variables, "
+                "choose the values of one: curves.assign(mmd=curves.mmd.where(...))"
+            )
     if any("n" not in part[name].dims for name in curves):
         raise ValueError(
             "the dataset has one n and no curves: select n in what comes out, or by n=slice(1, ...)"

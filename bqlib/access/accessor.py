@@ -18,24 +18,40 @@ class Results:
         self._dataset = dataset
 
     def rates(self, windows=None):
-        """See :func:`bqlib.analysis.stored.rates`."""
+        """Rates of convergence in each window, with intervals and verdicts, as a dataset.
+
+        `windows` is a list of (first, last); by default those of the sweep. Fits take up to a
+        second for each cell and window. See :func:`bqlib.analysis.stored.rates`.
+        """
         return stored.rates(self._dataset, windows)
 
     def rate_table(self, window=None):
-        """See :func:`bqlib.analysis.fits.rate_table`; a window that was not fitted is."""
-        found = self.rates(None if window is None else [window])
-        return fits.rate_table(found, window)
+        """Rates in one window (first, last), by default the first of the sweep, as a table.
+
+        If the verdict is not ``power_law``, the rate is only the mean slope of the curve. Takes as
+        long as :meth:`rates`. See :func:`bqlib.analysis.fits.rate_table`.
+        """
+        return fits.rate_table(stored.rates_in_one(self._dataset, window), window)
 
     def crossover(self, one, other, quantity="mmd"):
-        """See :func:`bqlib.analysis.comparison.crossover`."""
+        """How many points of `one` are as good as n points of `other`, in each seed.
+
+        See :func:`bqlib.analysis.comparison.crossover`.
+        """
         return comparison.crossover(self._dataset, one, other, quantity)
 
     def points_needed(self, error, quantity="mmd"):
-        """See :func:`bqlib.analysis.comparison.points_needed`."""
+        """The n at which each trial reaches `error` in a quantity.
+
+        See :func:`bqlib.analysis.comparison.points_needed`.
+        """
         return comparison.points_needed(self._dataset, error, quantity)
 
     def seconds(self, results):
-        """See :func:`bqlib.analysis.seconds.trial_seconds`."""
+        """Seconds of each trial, from the folder of results of a run.
+
+        See :func:`bqlib.analysis.seconds.trial_seconds`.
+        """
         return seconds.trial_seconds(self._dataset, results)
 
     @property
@@ -51,13 +67,24 @@ class Plot:
         self._dataset = dataset
 
     def curves(self, quantity="mmd", rows=None, columns=None):
-        """See :func:`bqlib.figures.curves.curves`."""
+        """A quantity against n, with a panel for each label of `rows` and `columns`.
+
+        See :func:`bqlib.figures.curves.curves`.
+        """
         from bqlib.figures.curves import curves  # loads matplotlib, 0.6 s
 
         return curves(self._dataset, quantity, rows, columns)
 
-    def heatmap(self, kind="rate", **options):
-        """See :func:`bqlib.figures.heatmap.heatmap`."""
+    def heatmap(
+        self, kind="rate", *, n=None, error=None, seconds=None, window=None, quantity="mmd",
+        x="lengthscale", y=None,
+    ):  # fmt: skip
+        """A number for each cell, over two dimensions `x` and `y` of the sweep.
+
+        The kinds are "rate" (in a `window`), "error" (at `n`), "points" (for an `error`) and
+        "seconds" (for an `error`, from `seconds`). See :func:`bqlib.figures.heatmap.heatmap`.
+        """
         from bqlib.figures.heatmap import heatmap  # loads matplotlib, 0.6 s
 
-        return heatmap(self._dataset, kind, **options)
+        chosen = {"n": n, "error": error, "seconds": seconds, "window": window}
+        return heatmap(self._dataset, kind, quantity=quantity, x=x, y=y, **chosen)

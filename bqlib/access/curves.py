@@ -8,6 +8,7 @@ import warnings
 from concurrent.futures import BrokenExecutor, Executor, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from itertools import product
+from numbers import Integral
 from weakref import WeakSet
 
 import numpy as np
@@ -48,20 +49,23 @@ def curves(
         a ``.json`` file; or the keys of a target in a sweep. For several, a list of these, or a
         mapping from labels to objects.
     kernel : kernel, class, str or dict, or several
-        An object such as ``bqlib.Matern(0.5)``, which has its length-scale. Or a class, a name such
-        as ``"matern"``, or the keys of a kernel in a sweep: these take all `lengthscales`. For
-        several, a list, or a mapping from labels to one of these each.
+        An object such as ``bqlib.Matern(0.5)``, which has its length-scale. Or a class, a function
+        of ``lengthscale``, a name such as ``"matern"``, or the keys of a kernel in a sweep: these
+        take all `lengthscales`. For several, a list, or a mapping from labels to one of these each.
+        A kernel without one number as its length-scale, such as a sum, a multiple or one of a
+        class of yours, has the label 1.0 there.
     algorithms : str, function or dict, or a list of these
         Names such as ``"sbq"``, designs such as ``bqlib.sbq``, or
-        ``{"name": ..., "design": ..., "weights": ...}``, with names or functions.
+        ``{"name": ..., "design": ..., "weights": ...}``, with names or functions. A rule with
+        parameters is ``{"family": "sbq", "refine": 5}``.
     n : int
         Largest number of points.
     seeds : int
         Number of replications: seeds 0 to seeds - 1.
     lengthscales : float or sequence of float, optional
-        In the units of x, to 12 significant digits.
+        Of all kernels that are no objects. In the units of x, to 12 significant digits.
     candidates : bqlib.Candidates or dict, optional
-        How to draw the pools. Default: ``bqlib.Candidates()``.
+        How each seed draws its pool. Default: ``bqlib.Candidates()``.
     integrands : dict, optional
         Label to the keys of a family of test functions, as in a sweep.
     rate_windows : sequence of (int, int), optional
@@ -100,8 +104,9 @@ def curves(
     -----
     The arrays are those of a sweep with the same content, bit for bit. The cost is that of the
     designs, O(M n^2) for a trial of SBQ with M candidates. An interrupt ends it at once and leaves
-    no process; threads end after the trial that they are at. For runs of hours write a sweep,
-    which keeps what is finished.
+    no process; threads end after the trial that they are at. What was finished is lost: for runs of
+    hours write a sweep, which keeps it. Jupyter interrupts the workers of a local Dask cluster too:
+    make a new client after it.
 
     Examples
     --------
@@ -218,7 +223,7 @@ def _submitting(on, workers):
     When this ends, no trial waits and no process is left.
     """
     size = len(os.sched_getaffinity(0)) if workers is None else workers
-    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+    if isinstance(size, bool) or not isinstance(size, Integral) or size < 1:
         raise ValueError(f"workers is {workers!r}; it must be a whole number of at least 1")
     if on == "threads":
         executor = ThreadPoolExecutor(size)
@@ -235,6 +240,8 @@ def _submitting(on, workers):
             yield executor.submit, BrokenExecutor
         finally:
             executor.shutdown(kill_workers=True)
+    elif getattr(on, "asynchronous", False):
+        raise ValueError("on is an asynchronous client; it must be one with asynchronous=False")
     elif hasattr(on, "get_executor") or isinstance(on, Executor):
         executor, lost = on, BrokenExecutor
         if not isinstance(on, Executor):

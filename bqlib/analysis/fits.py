@@ -77,12 +77,7 @@ def fit_rates(dataset, windows=None, known=()):
     Missing and failed seeds are excluded, and ``reason`` counts them. The numbers
     hold only for their window; no finite window proves a rate.
     """
-    if "config" not in dataset.attrs:
-        raise ValueError(
-            "the dataset has lost its attribute config, which says what its algorithms are: keep "
-            "the attributes, for example with xarray.set_options(keep_attrs=True)"
-        )
-    config = json.loads(dataset.attrs["config"])
+    config = _config(dataset)
     windows = _checked(config["rate_windows"], windows)
     sets = [a["name"] for a in config.get("algorithms", []) if a["design"] in registry.SETS]
     names = dataset["algorithm"].values.tolist()
@@ -100,6 +95,21 @@ def fit_rates(dataset, windows=None, known=()):
             for name, value in {**found, "curves_sha256": digest}.items():
                 arrays[name][(*cell, w)] = value
     return result
+
+
+def _config(dataset):
+    """The sweep of a dataset of curves."""
+    if "config" not in dataset.attrs:
+        raise ValueError(
+            "the dataset has lost its attribute config, which says what its algorithms are: keep "
+            "the attributes, for example with xarray.set_options(keep_attrs=True)"
+        )
+    return json.loads(dataset.attrs["config"])
+
+
+def windows_of(dataset):
+    """The windows in which the sweep of a dataset fits rates."""
+    return [tuple(window) for window in _config(dataset)["rate_windows"]]
 
 
 @cache
@@ -200,7 +210,7 @@ def label_of(found, window=None):
     windows = found["window"].values.tolist()
     if not windows:
         raise ValueError("the sweep has no rate window: give one, for example window=(20, 200)")
-    label = windows[0] if window is None else "-".join(map(str, window))
+    label = windows[0] if window is None else "-".join(f"{end:.0f}" for end in window)
     if label not in windows:
         raise ValueError(f"window {label} was not fitted; those fitted are {', '.join(windows)}")
     return label

@@ -1,9 +1,16 @@
 """Rates of a dataset of curves, of which the stores of its experiments may hold some."""
 
-from bqlib.analysis.fits import fit_rates
+from bqlib.analysis.fits import fit_rates, windows_of
 from bqlib.results.layout import Layout, head, results_of
 from bqlib.results.lazy import opened_from
 from bqlib.results.store import open_dataset
+
+
+def rates_in_one(dataset, window=None):
+    """As :func:`rates`, in one window: by default the first of the sweep."""
+    if window is None:
+        window = next(iter(windows_of(dataset)), None)
+    return rates(dataset, None if window is None else [window])
 
 
 def rates(dataset, windows=None):
@@ -17,7 +24,7 @@ def rates(dataset, windows=None):
     Raises
     ------
     DamagedError
-        If a file of such a ``rates.zarr`` is missing or damaged.
+        If a file of such a ``rates.zarr`` is damaged. One that is lost is fitted.
     ValueError
         As :func:`bqlib.analysis.fits.fit_rates` does.
 

@@ -63,8 +63,7 @@ def heatmap(
     if absent:
         raise ValueError(f'a heat map of kind "{kind}" needs the argument {" and ".join(absent)}')
     if kind == "rate":
-        fits = stored.rates(dataset, windows=None if window is None else [window])
-        return draw(maps.map_of_rates(fits), x, y)
+        return draw(maps.map_of_rates(stored.rates_in_one(dataset, window)), x, y)
     if kind == "error":
         return draw(maps.map_of_error(dataset, n, quantity), x, y, logarithmic=True)
     if kind == "points":
@@ -116,7 +115,9 @@ def draw(found, x="lengthscale", y=None, *, logarithmic=False):
         for axes, labels in zip(grid, cells, strict=True):
             chosen = dict(zip(others, labels, strict=True))
             _draw_panel(axes, found.sel(chosen).transpose(y, x), scale, readable and form)
-            axes.set_title(", ".join(named(dim, chosen[dim]) for dim in several))
+            title = ", ".join(named(dim, chosen[dim]) for dim in several)
+            letters = int(15 * figure.get_figwidth() / min(width, len(cells)))
+            axes.set_title(textwrap.fill(title, letters))
             _number(axes, found, x, y)
         bar = figure.colorbar(grid[0].images[0], ax=figure.axes, shrink=0.9, aspect=30, pad=0.02)
         tall = int(11 * figure.get_figheight())  # letters that go along the bar

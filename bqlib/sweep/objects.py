@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -72,7 +72,8 @@ def united(experiments):
 
 def _sequence(given):
     """A list of what was given, be it one or several."""
-    items = list(given) if isinstance(given, list | tuple) else [given]
+    several = isinstance(given, Iterable) and not isinstance(given, str | Mapping)
+    items = list(given) if several else [given]
     for item in items:
         if isinstance(item, str) and item != item.encode(errors="replace").decode():
             raise SweepError(f"bqlib.curves: {item!r} has characters that UTF-8 cannot hold")
@@ -127,12 +128,6 @@ def _kernels(kernel, lengthscales, targets):
     for label, item in _labelled("kernel", kernel):
         if isinstance(item, Kernel):
             content, own = _kernel_content(item, targets)
-            if given is not None:
-                raise SweepError(
-                    f"bqlib.curves: lengthscales: {type(item).__name__} is a kernel that has its "
-                    f"length-scale already. Leave lengthscales out, or give the kernel's class or "
-                    "name"
-                )
         elif isinstance(item, str | Mapping) or callable(item):
             content = _named("kernel", item if isinstance(item, Mapping) else {"family": item})
             own = None
@@ -148,6 +143,11 @@ def _kernels(kernel, lengthscales, targets):
         contents[label] = content
         if own is not None:
             scales.setdefault(label, {})[own] = None
+    if given is not None and scales.keys() == contents.keys():
+        raise SweepError(
+            "bqlib.curves: lengthscales: all kernels are objects, which have their own. Leave "
+            "lengthscales out, or give the class or the name of a kernel"
+        )
     groups = {}
     for label, content in contents.items():
         own = tuple(scales[label]) if label in scales else given or _without_scale(content)
@@ -177,6 +177,8 @@ def _sequence_of_numbers(values):
 
 def _lists(windows):
     """Windows as a sweep file has them; what is of no such form is left to its checks."""
+    if isinstance(windows, np.ndarray):
+        return windows.tolist()
     if not isinstance(windows, list | tuple):
         return windows
     return [[*map(_plain, one)] if isinstance(one, list | tuple) else one for one in windows]
@@ -267,9 +269,16 @@ def _rule(kind, given):
 
 def _named(kind, content):
     """The content with the name of its family, where sweeps have one for it."""
+    content = _plain_values(content)
     if "family" not in content:
-        return dict(content)
-    return {**content, "family": _rule(kind, content["family"])}
+        return content
+    return content | {"family": _rule(kind, content["family"])}
+
+
+def _plain_values(content):
+    """The content with lists and numbers in place of NumPy's."""
+    numpy = np.ndarray | np.generic
+    return {k: v.tolist() if isinstance(v, numpy) else v for k, v in content.items()}
 
 
 def _integrands(given):
@@ -283,8 +292,13 @@ def _integrands(given):
 
 def _candidates(candidates):
     """Candidates in the form of a sweep file: what differs from the defaults."""
+    if not isinstance(candidates, Candidates | Mapping | None):
+        raise SweepError(
+            f"bqlib.curves: candidates: is {_described(candidates)}; it must be a "
+            "bqlib.Candidates, from which each seed draws a pool of its own"
+        )
     if not isinstance(candidates, Candidates):
-        return {} if candidates is None else candidates
+        return _plain_values(candidates or {})
     given = {field.name: getattr(candidates, field.name) for field in fields(candidates)}
     if given["box"] is not None:
         given["box"] = [list(ends) for ends in given["box"]]

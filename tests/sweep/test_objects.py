@@ -146,6 +146,14 @@ def test_kernels_are_grouped_by_their_length_scales():
     assert whole.lengthscales == (0.3, 0.6, 1.0)
 
 
+def test_length_scales_are_of_all_kernels_that_are_no_objects():
+    found = experiments(kernel=[Matern(0.3), ExponentiatedQuadratic], lengthscales=(1, 2))
+    assert [(list(e.kernels), e.lengthscales) for e in found] == [
+        (["matern"], (0.3,)),
+        (["exponentiated_quadratic"], (1.0, 2.0)),
+    ]
+
+
 def test_targets_of_one_family_get_numbers():
     assert list(only(target=[SQUARE, Uniform([0, 0], [2, 2])]).targets) == ["uniform", "uniform_2"]
 
@@ -164,7 +172,7 @@ def test_targets_of_one_family_get_numbers():
         ({"target": {"": SQUARE}}, '"" is not a valid label'),
         ({"kernel": {"": Matern(0.5)}}, '"" is not a valid label'),
         ({"kernel": Matern, "lengthscales": [[0.5]]}, "must be a list of positive numbers"),
-        ({"candidates": 0}, "candidates: must be a mapping"),
+        ({"candidates": 0}, "candidates: is of type int; it must be a bqlib.Candidates"),
         ({"integrands": 0}, "integrands: must be a mapping"),
         (
             {"algorithms": {"name": "mine", "design": partial(sbq, refine=5), "weights": "bq"}},
@@ -174,7 +182,7 @@ def test_targets_of_one_family_get_numbers():
         ({"kernel": {}}, "kernel: must not be empty"),
         ({"kernel": "matern"}, "lengthscales: missing: give a list of positive numbers"),
         ({"kernel": "brownian", "lengthscales": 2}, "brownian has no length-scale"),
-        ({"lengthscales": 0.5}, "Matern is a kernel that has its length-scale already"),
+        ({"lengthscales": 0.5}, "all kernels are objects, which have their own"),
         ({"kernel": Brownian(), "target": NORMAL}, "Brownian"),
         ({"algorithms": lambda target: 0}, "has no weights: give {'name': ..., 'design': ..."),
         (
@@ -184,7 +192,7 @@ def test_targets_of_one_family_get_numbers():
         ({"algorithms": []}, "algorithms: must not be empty"),
         ({"n": 2.5}, "n: must be a whole number"),
         ({"seeds": [1, 2]}, "seeds: must be a whole number"),
-        ({"candidates": 20}, "candidates: must be a mapping"),
+        ({"candidates": np.ones((9, 2))}, "is of type ndarray; it must be a bqlib.Candidates"),
         ({"integrands": 3}, "integrands: must be a mapping"),
         ({"rate_windows": 3}, "rate_windows: must be a list"),
         ({"rate_windows": [(2, 9)]}, "rate_windows[0]: must end at n = 5 or before, not at 9"),
