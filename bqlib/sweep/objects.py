@@ -34,11 +34,12 @@ def experiments_of(
     SweepError
         With all problems.
     """
-    groups = _kernels(kernel, lengthscales, [item for _, item in _labelled("target", target)])
+    targets = _labelled("target", target)
+    groups = _kernels(kernel, lengthscales, [item for _, item in targets])
     common = {
         "name": "curves",
         "title": TITLE,
-        "targets": _targets(target),
+        "targets": _targets(targets),
         "algorithms": [_algorithm(one) for one in _sequence(algorithms)],
         "n": _plain(n),
         "seeds": _plain(seeds),
@@ -94,10 +95,10 @@ def _labelled(noun, given):
     return found
 
 
-def _targets(target):
+def _targets(labelled):
     """Targets in the form of a sweep file."""
     found, labels = [], set()
-    for label, item in _labelled("target", target):
+    for label, item in labelled:
         if isinstance(item, str):
             if label is not None:
                 raise SweepError(
@@ -227,12 +228,8 @@ def _kernel_content(kernel, targets):
 
 def _registered(kind, family):
     """The name of a class or function in sweeps, or None."""
-    for name, place in registry.PLACES[kind].items():
-        if place == plugins.without_folder(family):
-            return name
-    return next(
-        (name for name in registry.PLACES[kind] if registry.find(kind, name) is family), None
-    )
+    names = registry.PLACES[kind]
+    return next((name for name in names if registry.find(kind, name) is family), None)
 
 
 def _itself(item):

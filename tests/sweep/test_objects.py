@@ -154,6 +154,12 @@ def test_length_scales_are_of_all_kernels_that_are_no_objects():
     ]
 
 
+def test_several_of_each_can_come_from_any_iterable():
+    found = only(target=iter([SQUARE]), kernel=iter([Matern(0.5)]), algorithms=iter(["iid", "sbq"]))
+    assert list(found.targets) == ["uniform"]
+    assert [a.name for a in found.algorithms] == ["iid", "sbq"]
+
+
 def test_targets_of_one_family_get_numbers():
     assert list(only(target=[SQUARE, Uniform([0, 0], [2, 2])]).targets) == ["uniform", "uniform_2"]
 
