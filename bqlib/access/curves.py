@@ -5,10 +5,11 @@ import signal
 import threading
 import time
 import warnings
-from concurrent.futures import BrokenExecutor, Executor, ThreadPoolExecutor, as_completed
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import product
 from numbers import Integral
+from queue import SimpleQueue
 from weakref import WeakSet
 
 import numpy as np
@@ -121,23 +122,30 @@ def curves(
     with _submitting(on, workers) as (submit, lost):
         experiments = experiments_of(
             target, kernel, algorithms, n, seeds, lengthscales, candidates, integrands, rate_windows
-        )  # fmt: skip
+        )
         whole = united(experiments)
         labels = labels_of(whole)
         arrays = empty_arrays({name: len(each) for name, each in labels.items()}, SWEEP_DIMS)
         specs = [e.unsigned_spec(cell) for e in experiments for cell in e.cells()]
-        trials = {}
+        trials, ended = {}, SimpleQueue()  # as_completed never hears of those that are cancelled
         for seed, spec in product(range(whole.seeds), specs):
             at = (*(labels[dim].index(getattr(spec.cell, dim)) for dim in SWEEP_DIMS), seed)
             try:
                 trials[submit(_attempt, spec, seed)] = at
             except lost as error:
                 _fill(arrays, at, _lost(error))
-        for trial in _shown(as_completed(list(trials)), len(trials), progress):
+        for trial in trials:
+            trial.add_done_callback(ended.put)
+        for _ in _shown(range(len(trials)), progress):
+            trial = ended.get()
             try:
                 outcome = trial.result()
             except lost as error:
                 outcome = _lost(error)
+            except CancelledError:
+                raise RuntimeError(
+                    "a trial was cancelled: its executor or client was shut down meanwhile"
+                ) from None
             _fill(arrays, trials.pop(trial), outcome)
     _warn_of_failures(arrays)
     return _dataset(arrays, labels, provenance(whole))
@@ -208,12 +216,12 @@ def _warn_of_failures(arrays):
         )
 
 
-def _shown(trials, total, progress):
-    """The trials as they end, with a progress bar."""
+def _shown(steps, progress):
+    """The steps, with a progress bar."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="IProgress not found")  # it is drawn as text then
         from tqdm.auto import tqdm  # takes 30 ms
-    return tqdm(trials, total=total, desc="trials", unit="trial", disable=not progress)
+    return tqdm(steps, desc="trials", unit="trial", disable=not progress)
 
 
 @contextmanager

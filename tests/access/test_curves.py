@@ -193,6 +193,26 @@ def test_a_worker_that_dies_costs_its_trials_and_no_others():
     assert set(status.sel(seed=1).values) == {2}
 
 
+def test_trials_that_are_cancelled_are_told():
+    executor = ThreadPoolExecutor(1)
+
+    def shutting(target, kernel, n, *, rng, candidates):
+        executor.shutdown(wait=False, cancel_futures=True)
+        return bqlib.iid(target, kernel, n, rng=rng, candidates=candidates)
+
+    rule = {"name": "shutting", "design": shutting, "weights": bq}
+    with pytest.raises(RuntimeError, match="a trial was cancelled: its executor or client"):
+        bqlib.curves(SQUARE, Matern(0.5), rule, on=executor, **SMALL)
+
+
+def test_an_asynchronous_client_is_refused():
+    class Loop:
+        asynchronous = True
+
+    with pytest.raises(ValueError, match="with asynchronous=False"):
+        bqlib.curves(SQUARE, Matern(0.5), "sbq", on=Loop(), **SMALL)
+
+
 def test_no_error_of_a_design_ends_the_program():
     rule = {"name": "ending", "design": ending, "weights": bq}
     with pytest.warns(UserWarning, match=r"Silent: its text cannot be had \(SystemExit\)"):
