@@ -61,12 +61,12 @@ def trial(
     pool_rng = stream("candidates", seed)
     pool = candidates if candidates.fresh else candidates.draw(target, pool_rng)
     design_rng = pool_rng if candidates.fresh else stream(f"design/{design.__name__}", seed)
-    made = design(target, kernel, n, rng=design_rng, candidates=pool)
+    made = _returned(Design, design, design(target, kernel, n, rng=design_rng, candidates=pool))
     # A design may pick under a pair of its own, but all are measured under the cell's.
     own = made.embedding.kernel is kernel and made.embedding.target is target
     embedding = made.embedding if own else embed(kernel, target)
     # A copy: what a rule does to the points that it was given must not change those stored.
-    weights = rule(embedding, np.array(made.points))
+    weights = _returned(PrefixWeights, rule, rule(embedding, np.array(made.points)))
     rank = len(weights.matrix)
     if np.triu(weights.matrix, 1).any():
         raise ValueError(
@@ -111,7 +111,7 @@ def _errors(
     means, quantiles, ratios = [], [], []
     for family, parameters in integrands:
         rng = stream(f"integrand/{family.__name__}", seed)
-        functions = family(embedding, rng, **parameters)
+        functions = _returned(Integrands, family, family(embedding, rng, **parameters))
         errors = functions.errors(points, matrix)
         means.append(errors.mean(axis=1))
         quantiles.append(np.quantile(errors, QUANTILES, axis=1).T)
@@ -122,6 +122,17 @@ def _errors(
         "error_quantile": np.stack(quantiles, axis=1),
         "bound_ratio": np.stack(ratios, axis=1),
     }
+
+
+def _returned(kind: type, function: Callable[..., Any], found: Any) -> Any:
+    """What a function of a user's own may have returned, if it is of that kind."""
+    if not isinstance(found, kind):
+        name = getattr(function, "__name__", "the function")
+        raise TypeError(
+            f"{name} returned an object of type {type(found).__name__}; it must return a "
+            f"{kind.__module__}.{kind.__qualname__}"
+        )
+    return found
 
 
 def _padded(values: Array, n: int) -> Array:

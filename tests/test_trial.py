@@ -157,3 +157,26 @@ def test_a_rule_that_changes_its_points_does_not_change_those_stored():
     expected, found = (trial(TARGET, KERNEL, iid, r, POOL, 9, 0) for r in (uniform, shifting))
     np.testing.assert_array_equal(found["points"], expected["points"])
     np.testing.assert_array_equal(found["mmd"], expected["mmd"])
+
+
+def given(embedding, points=None):
+    """A weight rule or an integrand that returns what it is given."""
+    return points
+
+
+def points_alone(target, kernel, n, *, rng, candidates):
+    """A design that returns its points."""
+    return candidates[:n]
+
+
+@pytest.mark.parametrize(
+    ("design", "rule", "integrands", "said"),
+    [
+        (points_alone, bq, (), "points_alone returned .* type ndarray; it must .*design.Design"),
+        (iid, given, (), r"given returned .* type ndarray; it must return a bqlib.weights.Prefix"),
+        (iid, bq, [(given, {})], r"given returned .* type Generator; it must .*ands.Integrands"),
+    ],
+)
+def test_what_a_function_of_ones_own_must_return_is_told(design, rule, integrands, said):
+    with pytest.raises(TypeError, match=said):
+        trial(TARGET, KERNEL, design, rule, POOL, 5, 0, integrands)
