@@ -88,7 +88,7 @@ def test_two_sweeps_that_are_ended_leave_nothing_and_can_be_resumed(tmp_path, wh
     assert len(small) == 8 and small == others  # of the same cells
 
 
-@pytest.mark.parametrize("seed", [3, 18])
+@pytest.mark.parametrize("seed", [18])
 def test_a_killed_module_ends_and_the_next_run_completes_it(tmp_path, seed, whole):
     kill = kill_once(tmp_path, seed, whole, Imported)
     assert not kill.faults, kill
