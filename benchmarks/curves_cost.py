@@ -1,8 +1,8 @@
 """CPU time of ``bqlib.curves``, over that of its trials run one after the other.
 
-For three algorithms, 10 seeds, 200 points and 5,000 candidates, on threads and on processes. Prints
-each ratio, that of threads beside its bound, and exits with 1 if it is above it. Processes load the
-libraries once each, which is shown apart. Run: python benchmarks/curves_cost.py
+For three algorithms, 10 seeds, 200 points and 5,000 candidates: here, on threads and on processes.
+Prints each ratio, and exits with 1 if one that has a bound is above it. Processes load the libraries
+once each, which is shown apart. Run: python benchmarks/curves_cost.py
 """
 
 import resource
@@ -50,8 +50,9 @@ if __name__ == "__main__":
     specs = [experiment.unsigned_spec(cell) for cell in experiment.cells()]
     jobs = {
         "trials": trials,
-        "threads": lambda: curves(**SWEEP, progress=False),
-        "with progress bar": lambda: curves(**SWEEP),
+        "here": lambda: curves(**SWEEP, progress=False),
+        "here, with a bar": lambda: curves(**SWEEP),
+        "threads": lambda: curves(**SWEEP, progress=False, on="threads"),
         "processes": lambda: curves(**SWEEP, progress=False, on="processes"),
         "processes, no trial": lambda: curves(
             **SWEEP | {"algorithms": "iid", "n": 1, "seeds": 2}, progress=False, on="processes"
@@ -64,5 +65,7 @@ if __name__ == "__main__":
     found = {name: median(one[name] / one["trials"] for one in rounds) for name in jobs}
     print(f"trials: {median(one['trials'] for one in rounds):.2f} s of CPU time")
     for name, ratio in found.items():
-        print(f"{name:20} {ratio:6.3f}" + (f"  (at most {BOUND})" if name == "threads" else ""))
-    sys.exit(found["threads"] > BOUND)
+        print(
+            f"{name:20} {ratio:6.3f}" + (f"  (at most {BOUND})" if name.startswith("here") else "")
+        )
+    sys.exit(max(found["here"], found["here, with a bar"]) > BOUND)

@@ -1,13 +1,9 @@
 """Curves computed here and now, as a notebook wants them."""
 
 import os
-import signal
-import threading
-import time
 import warnings
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, ThreadPoolExecutor
-from contextlib import contextmanager
-from itertools import product
+from contextlib import closing, contextmanager
 from numbers import Integral
 from queue import SimpleQueue
 from weakref import WeakSet
@@ -16,11 +12,12 @@ import numpy as np
 import xarray as xr
 
 import bqlib.access.accessor  # noqa: F401, as it registers .bq
+from bqlib.access.attempt import attempt, follow
 from bqlib.results.codec import empty_arrays
 from bqlib.results.lazy import TEXT
-from bqlib.results.retry import OUT_OF_MEMORY, WORKER_DIED
+from bqlib.results.retry import WORKER_DIED
 from bqlib.results.store import labels_of, provenance
-from bqlib.results.text import failure_of, one_line
+from bqlib.results.text import one_line
 from bqlib.schema import FAILED, OK, SWEEP_DIMS, tables
 from bqlib.sweep.blas import one_blas_thread
 from bqlib.sweep.objects import experiments_of, united
@@ -37,7 +34,7 @@ def curves(
     candidates=None,
     integrands=None,
     rate_windows=(),
-    on="threads",
+    on=None,
     workers=None,
     progress=True,
 ):
@@ -71,10 +68,11 @@ def curves(
         Label to the keys of a family of test functions, as in a sweep.
     rate_windows : sequence of (int, int), optional
         First and last n of the windows in which ``.bq.rates()`` fits.
-    on : {"threads", "processes"}, distributed.Client or concurrent.futures.Executor
-        Where trials run. Threads start at once. Processes take seconds to start; with more than
-        two cores they pay for runs of minutes. Processes and a client's workers do not know the
-        embeddings that a notebook registered: write these in a module.
+    on : {"threads", "processes"}, distributed.Client or concurrent.futures.Executor, optional
+        Where trials run. Default: here, one after the other. Processes take seconds to start, and
+        pay for runs of more than a minute. Threads start at once; as they wait for each other in
+        Python, they pay only for thousands of candidates. Processes and a client's workers do not
+        know the embeddings that a notebook registered: write these in a module.
     workers : int, optional
         How many threads or processes. Default: as many as there are cores for this process.
     progress : bool
@@ -94,7 +92,7 @@ def curves(
         has no length-scale or no embedding for a target, or a design cannot work with them. It is
         a ValueError; its message lists every problem.
     ValueError
-        If `on` is no such place, or `workers` is below 1.
+        If `on` is no such place, `workers` is below 1, or `on` has no workers.
 
     Warns
     -----
@@ -119,34 +117,20 @@ def curves(
     >>> found.mmd.sel(n=20).mean("seed").squeeze().values.round(4)
     array([0.1042, 0.0006])
     """
-    with _submitting(on, workers) as (submit, lost):
-        experiments = experiments_of(
-            target, kernel, algorithms, n, seeds, lengthscales, candidates, integrands, rate_windows
-        )
-        whole = united(experiments)
-        labels = labels_of(whole)
-        arrays = empty_arrays({name: len(each) for name, each in labels.items()}, SWEEP_DIMS)
-        specs = [e.unsigned_spec(cell) for e in experiments for cell in e.cells()]
-        trials, ended = {}, SimpleQueue()  # as_completed never hears of those that are cancelled
-        for seed, spec in product(range(whole.seeds), specs):
+    _refuse_workers(on, workers)
+    experiments = experiments_of(
+        target, kernel, algorithms, n, seeds, lengthscales, candidates, integrands, rate_windows
+    )
+    whole = united(experiments)
+    labels = labels_of(whole)
+    arrays = empty_arrays({name: len(each) for name, each in labels.items()}, SWEEP_DIMS)
+    specs = [e.unsigned_spec(cell) for e in experiments for cell in e.cells()]
+    trials = [(spec, seed) for seed in range(whole.seeds) for spec in specs]
+    with closing(_outcomes(trials, on, workers)) as outcomes:
+        for index, outcome in _shown(outcomes, len(trials), progress):
+            spec, seed = trials[index]
             at = (*(labels[dim].index(getattr(spec.cell, dim)) for dim in SWEEP_DIMS), seed)
-            try:
-                trials[submit(_attempt, spec, seed)] = at
-            except lost as error:
-                _fill(arrays, at, _lost(error))
-        for trial in trials:
-            trial.add_done_callback(ended.put)
-        for _ in _shown(range(len(trials)), progress):
-            trial = ended.get()
-            try:
-                outcome = trial.result()
-            except lost as error:
-                outcome = _lost(error)
-            except CancelledError:
-                raise RuntimeError(
-                    "a trial was cancelled: its executor or client was shut down meanwhile"
-                ) from None
-            _fill(arrays, trials.pop(trial), outcome)
+            _fill(arrays, at, outcome)
     _warn_of_failures(arrays)
     return _dataset(arrays, labels, provenance(whole))
 
@@ -170,18 +154,6 @@ def _dataset(arrays, labels, attributes):
 
 def _about(long_name, units):
     return {"long_name": long_name, "units": units}
-
-
-def _attempt(spec, seed):
-    """Curves of one trial, or why it failed."""
-    try:
-        return spec.run(seed)[0]
-    except MemoryError as error:
-        return f"{OUT_OF_MEMORY}: {error}".removesuffix(": ")
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # somebody's design may raise any
-        return failure_of(error)
 
 
 def _lost(error):
@@ -216,12 +188,50 @@ def _warn_of_failures(arrays):
         )
 
 
-def _shown(steps, progress):
-    """The steps, with a progress bar."""
+def _shown(outcomes, total, progress):
+    """The outcomes as they come, with a progress bar."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="IProgress not found")  # it is drawn as text then
         from tqdm.auto import tqdm  # takes 30 ms
-    return tqdm(steps, desc="trials", unit="trial", disable=not progress)
+    return tqdm(outcomes, total=total, desc="trials", unit="trial", disable=not progress)
+
+
+def _refuse_workers(on, workers):
+    if workers is None:
+        return
+    if on not in ("threads", "processes"):
+        raise ValueError(f"workers is {workers!r}, but only 'threads' and 'processes' have any")
+    if isinstance(workers, bool) or not isinstance(workers, Integral) or workers < 1:
+        raise ValueError(f"workers is {workers!r}; it must be a whole number of at least 1")
+
+
+def _outcomes(trials, on, workers):
+    """(index, outcome) of each trial, as it ends."""
+    if on is None:
+        with one_blas_thread():
+            for index, trial in enumerate(trials):
+                yield index, attempt(*trial)
+        return
+    with _submitting(on, workers or len(os.sched_getaffinity(0))) as (submit, lost):
+        running, ended = {}, SimpleQueue()  # as_completed never hears of those that are cancelled
+        for index, trial in enumerate(trials):
+            try:
+                running[submit(attempt, *trial)] = index
+            except lost as error:
+                yield index, _lost(error)
+        for future in running:
+            future.add_done_callback(ended.put)
+        for _ in range(len(running)):
+            future = ended.get()
+            try:
+                outcome = future.result()
+            except lost as error:
+                outcome = _lost(error)
+            except CancelledError:
+                raise RuntimeError(
+                    "a trial was cancelled: its executor or client was shut down meanwhile"
+                ) from None
+            yield running.pop(future), outcome
 
 
 @contextmanager
@@ -230,11 +240,8 @@ def _submitting(on, workers):
 
     When this ends, no trial waits and no process is left.
     """
-    size = len(os.sched_getaffinity(0)) if workers is None else workers
-    if isinstance(size, bool) or not isinstance(size, Integral) or size < 1:
-        raise ValueError(f"workers is {workers!r}; it must be a whole number of at least 1")
     if on == "threads":
-        executor = ThreadPoolExecutor(size)
+        executor = ThreadPoolExecutor(workers)
         try:
             with one_blas_thread():
                 yield executor.submit, ()
@@ -243,7 +250,7 @@ def _submitting(on, workers):
     elif on == "processes":
         from loky import ProcessPoolExecutor  # takes 50 ms
 
-        executor = ProcessPoolExecutor(size, initializer=_follow, initargs=(os.getpid(),))
+        executor = ProcessPoolExecutor(workers, initializer=follow, initargs=(os.getpid(),))
         try:
             yield executor.submit, BrokenExecutor
         finally:
@@ -270,17 +277,5 @@ def _submitting(on, workers):
                 trial.cancel()
     else:
         raise ValueError(
-            f"on is {on!r}; it must be 'threads', 'processes', a Dask client or an executor"
+            f"on is {on!r}; it must be None, 'threads', 'processes', a Dask client or an executor"
         )
-
-
-def _follow(parent):
-    """Let this process end when its parent ends it, or is gone, and not by an interrupt."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_without, args=(parent,), daemon=True).start()
-
-
-def _end_without(parent):
-    while os.getppid() == parent:
-        time.sleep(0.5)
-    os._exit(1)
