@@ -1,8 +1,8 @@
 """CPU time of ``bqlib.curves``, over that of its trials run one after the other.
 
 For three algorithms, 10 seeds, 200 points and 5,000 candidates: here, on threads and on processes.
-Prints each ratio, and exits with 1 if one that has a bound is above it. Processes load the libraries
-once each, which is shown apart. Run: python benchmarks/curves_cost.py
+Prints each ratio, and exits with 1 if one that has a bound is above it. Each process loads the
+libraries, which is shown apart. Run: python benchmarks/curves_cost.py
 """
 
 import resource
