@@ -24,6 +24,10 @@ MOST_SHOWN = 20  # files in a message
 OTHER_SUM = "is damaged: its sha256 differs from the recorded one"
 FOREIGN_FILE = "was not written by the run"
 CHUNK = re.compile(r"c(\.\d+)*")  # name of a chunk's file
+_LACKING = (
+    "it lacks metadata of arrays, which bqlib always writes (open what xarray wrote by "
+    "xarray.open_zarr)"
+)
 _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 _OWN_SUM = "# sha256 of the lines below: "  # sha256sum skips it
 
@@ -262,7 +266,7 @@ def read_head(store):
         results = results_of(store)
         path = path_of_head(head(store).parent.relative_to(results).as_posix())
         empty = head(store).is_file() and not head(store).stat().st_size
-        why = error if isinstance(error, OSError | ValueError) else "it lacks metadata of arrays"
+        why = error if isinstance(error, OSError | ValueError) else _LACKING
         what = "is empty" if empty else f"is damaged: {why}"
         raise damaged(results, [Fault(path, what)]) from None
     return content

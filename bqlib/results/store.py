@@ -129,6 +129,11 @@ def find_curves(path):
     if head(at.curves).exists():
         return at.curves
     for store in (path, at.curves):
+        if (store / ".zgroup").exists():
+            raise FileNotFoundError(
+                f"{store} is a store of Zarr's format 2, which bqlib does not write: open it with "
+                "xarray.open_zarr"
+            )
         if store.name == CURVES and store.is_dir():
             raise _damaged_head(store, "is missing")
     if head(path).exists():

@@ -35,6 +35,15 @@ def gathered(tmp_path):
     return folder
 
 
+@pytest.mark.parametrize(("form", "said"), [(2, "format 2"), (3, "lacks metadata of arrays")])
+def test_what_xarray_wrote_is_told_from_damage(gathered, tmp_path, form, said):
+    opened = bqlib.open_results(gathered)
+    opened.to_zarr(tmp_path / "curves.zarr", zarr_format=form, consolidated=form == 2)
+    for path in (tmp_path, tmp_path / "curves.zarr"):
+        with pytest.raises((DamagedError, FileNotFoundError), match=rf"{said}.*xarray\.open_zarr"):
+            bqlib.open_results(path)
+
+
 def test_results_that_are_not_there_or_not_ours_are_refused(gathered, tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(FileNotFoundError, match="whose sweep has run"):
