@@ -7,12 +7,23 @@ from numpy.typing import ArrayLike
 
 from bqlib.answers import checked_sample
 from bqlib.arrays import Seed
-from bqlib.designs.design import Design, Pool, checked_request_without_pool
+from bqlib.candidates import Candidates
+from bqlib.designs.design import Design, Pool, checked_request_without_pool, requires
 from bqlib.kernels import Kernel
 from bqlib.targets import Target
 from bqlib.weights import uniform
 
 
+def _requires(target: Target, kernel: Kernel, n: int, *, candidates: Candidates) -> None:
+    try:
+        target.sample(1, np.random.default_rng(0))
+    except TypeError:
+        raise TypeError(
+            f"it draws from the target, and {type(target).__name__} cannot be drawn from"
+        ) from None
+
+
+@requires(_requires)
 def iid(
     target: Target,
     kernel: Kernel,

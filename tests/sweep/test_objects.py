@@ -106,6 +106,8 @@ def test_a_kernel_of_a_target_goes_with_that_target():
     target, same = experiment.unsigned_spec(experiment.cells()[0]).build()
     assert target is density
     assert same.target is density
+    with pytest.raises(SweepError, match=r"iid cannot work: it draws .* cannot be drawn from"):
+        only(target=density, kernel=kernel, candidates=box, algorithms=["iid", "sbq"])
     other = GaussianMixture([1.0], [[0.0, 0.5]], [np.eye(2)])
     with pytest.raises(SweepError, match="belongs to another target"):
         experiments(target=[NORMAL, other], kernel=stein)
