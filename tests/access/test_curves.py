@@ -265,7 +265,8 @@ def test_an_interrupt_leaves_no_process(on, seconds):
     assert bool(children) == (on == "processes")
     os.killpg(ran.pid, signal.SIGINT)  # as a terminal does
     _, said = ran.communicate(timeout=60)
-    assert said.rstrip().endswith("KeyboardInterrupt")
+    # After it, loky's resource tracker may warn of a semaphore that was removed already.
+    assert "\nKeyboardInterrupt\n" in said
     assert said.count("Traceback") == 1
     assert ran.returncode == -signal.SIGINT
     _, alive = psutil.wait_procs(children, timeout=20)
