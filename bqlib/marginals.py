@@ -177,7 +177,7 @@ class Marginals:
     def table(self, x: ArrayLike) -> Any:
         """Points x (n, d) as a DataFrame of pandas whose columns are the inputs."""
         try:
-            import pandas as pd  # 0.3 s, and of an extra
+            import pandas as pd  # type: ignore[import-untyped]  # 0.3 s, and of an extra
         except ModuleNotFoundError as error:
             raise ModuleNotFoundError(
                 f"Marginals.table needs {error.name}, which is not installed: "

@@ -152,8 +152,8 @@ def find(kernel_type: type, target_type: type) -> Embed:
         for target_base in target_type.__mro__:
             if (kernel_base, target_base) in _pairs:
                 return _pairs[kernel_base, target_base]
-    with_kernel = sorted(t.__name__ for k, t in _pairs if issubclass(kernel_type, k))
-    with_target = sorted(k.__name__ for k, t in _pairs if issubclass(target_type, t))
+    with_kernel = sorted({t.__name__ for k, t in _pairs if issubclass(kernel_type, k)})
+    with_target = sorted({k.__name__ for k, t in _pairs if issubclass(target_type, t)})
     raise TypeError(
         f"no closed-form embedding for {kernel_type.__name__} with {target_type.__name__}; "
         f"{kernel_type.__name__} has one with: {', '.join(with_kernel) or 'no target'}; "

@@ -27,7 +27,13 @@ def on_standard_marginals(kernel: OnStandard, target: Marginals) -> Embedding:
             "this kernel acts in the standard coordinates of other Marginals; use it with those, "
             "or take the kernel that you made it from, which is its attribute `kernel`"
         )
-    inner = embed(kernel.kernel, target.standard)
+    try:
+        inner = embed(kernel.kernel, target.standard)
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f"{error}. This is in the standard coordinates of Marginals, where the kernel acts: "
+            "Uniform on [0, 1] for uniform inputs, a standard normal GaussianMixture for others"
+        ) from None
 
     def with_gradient(x: Array) -> tuple[Array, Array]:
         mean, slopes = inner.kernel_mean_with_gradient(kernel.to_standard(x))
