@@ -93,6 +93,9 @@ class OnStandard(Kernel):
         return gram, lambda weights: slopes * dot(weights)
 
     def domain(self, dim: int) -> tuple[Array, Array]:
-        """Lower and upper ends, each (dim,), of the box where the kernel is defined."""
+        """Lower and upper ends, each (dim,), of the box where the kernel is defined.
+
+        A score does not change beyond the largest of float64: there this box ends.
+        """
         lower, upper = self.inputs.from_standard(np.array(self.kernel.domain(dim)))
         return np.maximum(lower, -LONGEST), np.minimum(upper, LONGEST)
