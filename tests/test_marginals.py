@@ -436,6 +436,7 @@ def test_unit_cube_kernels_take_uniform_inputs():
 def test_an_integral_in_the_units_of_the_user():
     design = sbq(INPUTS, ExponentiatedQuadratic([1.0, 2.0, 2.0]), 60, rng=0)
     result = design.integrate(lambda x: x[0] * x[1] * np.log(x[2]))
+    assert repr(design).endswith("bq weights, for ExponentiatedQuadratic, Marginals>")
     assert result.mean == pytest.approx((63070 + 52530 / 2) * 0.1 * MU, rel=1e-3)
 
 

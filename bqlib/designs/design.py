@@ -21,7 +21,7 @@ from bqlib.checks import (
 )
 from bqlib.discrepancy import mmd
 from bqlib.embeddings import Embedding, embed
-from bqlib.kernels import Kernel, Stein
+from bqlib.kernels import Kernel, OnStandard, Stein
 from bqlib.marginals import Marginals, points_for
 from bqlib.notebook import html_table
 from bqlib.pivots import first_occurrence
@@ -95,7 +95,9 @@ class Design:
 
     def __repr__(self) -> str:
         n, dim = self.points.shape
-        pair = f"{type(self.embedding.kernel).__name__}, {type(self.embedding.target).__name__}"
+        kernel = self.embedding.kernel
+        kernel = kernel.kernel if isinstance(kernel, OnStandard) else kernel
+        pair = f"{type(kernel).__name__}, {type(self.embedding.target).__name__}"
         rule = getattr(self.rule, "__name__", type(self.rule).__name__)
         stop = f"; {self.stop}" if self.stop else ""
         return f"<Design: {n} points (d = {dim}), {rule} weights, for {pair}{stop}>"

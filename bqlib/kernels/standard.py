@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bqlib.arrays import Array, ArrayFunction
+from bqlib.arrays import Array, ArrayFunction, read_only
 from bqlib.checks import LONGEST
 from bqlib.kernels.kernel import Kernel, recalled
 from bqlib.marginals import Marginals
@@ -69,7 +69,8 @@ class OnStandard(Kernel):
     def to_standard(self, x: ArrayLike) -> Array:
         """Standard coordinates of points x (n, d), shape (n, d)."""
         x = self.inputs.points_of(x)
-        found, known = recalled(self._known, x, self.inputs.to_standard)
+        # What is remembered must not be written.
+        found, known = recalled(self._known, x, lambda x: read_only(self.inputs.to_standard(x)))
         object.__setattr__(self, "_known", known)
         return found
 
