@@ -53,9 +53,10 @@ class Marginals:
     TypeError
         If a marginal is no frozen continuous distribution. The message lists every problem.
     ValueError
-        If there are no marginals, a name is empty, no text or there twice, or the parameters of a
-        marginal are arrays or not allowed. Methods raise it for points of another dimension, NaN
-        or infinity; :meth:`to_standard` also for points outside the support of a marginal.
+        If there are no marginals, a name is empty or no text, or the parameters of a marginal are
+        arrays, not allowed, or out of range: places up to 1e50, scales from 1e-50 to 1e50. Methods
+        raise it for points of another dimension, NaN or infinity, and for tables with other columns
+        than the inputs; :meth:`to_standard` also for points outside the support of a marginal.
 
     Notes
     -----
@@ -87,14 +88,12 @@ class Marginals:
     def __init__(self, marginals: Mapping[str, Any] | Iterable[Any]):
         names, own = _named(marginals)
         problems = _problems_of(names)
-        strangers = [
-            f"{name} {wrong}" for name, m in zip(names, own, strict=True) if (wrong := _wrong(m))
-        ]
-        found = [
-            noted(problems, partial(_coordinate, name), m)
-            for name, m in zip(names, own, strict=True)
-            if not _wrong(m)
-        ]
+        strangers, found = [], []
+        for name, marginal in zip(names, own, strict=True):
+            if wrong := _wrong(marginal):
+                strangers.append(f"{name} {wrong}")
+            else:
+                found.append(noted(problems, partial(_coordinate, name), marginal))
         if strangers or problems:
             raise (TypeError if strangers else ValueError)("; ".join([*problems, *strangers]))
         uniform = [coordinate.kind == "uniform" for coordinate in found]

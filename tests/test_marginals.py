@@ -245,7 +245,7 @@ def test_normal_inputs_have_the_embedding_of_a_gaussian():
     np.testing.assert_allclose(found.prior_variance, expected.prior_variance, rtol=1e-14)
 
 
-@pytest.mark.parametrize("marginal", SHAPED.marginals[:3], ids=lambda m: m.dist.name)
+@pytest.mark.parametrize("marginal", SHAPED.marginals[:2], ids=lambda m: m.dist.name)
 def test_the_kernel_mean_is_the_integral_over_the_quantiles(marginal):
     inputs = Marginals([marginal])
     embedding = embed(ExponentiatedQuadratic(0.8), inputs)
@@ -425,6 +425,7 @@ def test_joint_moves_points_within_supports_and_keeps_initial_ones():
     values = [mmd(d.embedding, d.points, d.weights) for d in (start, moved)]
     assert values[1] < 0.8 * values[0]
     np.testing.assert_array_equal(moved.points[:2], initial)
+    assert inputs.to_standard(moved.points[:0]).shape == (0, 2)
     assert (moved.points >= lower).all() and (moved.points <= upper).all()
 
 
