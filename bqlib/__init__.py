@@ -20,6 +20,7 @@ _PUBLIC = {
     "IntegratedBrownian": "bqlib.kernels",
     "Korobov": "bqlib.kernels",
     "L2Star": "bqlib.kernels",
+    "Marginals": "bqlib.marginals",
     "Matern": "bqlib.kernels",
     "OnCoordinates": "bqlib.kernels",
     "Product": "bqlib.targets",

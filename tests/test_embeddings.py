@@ -694,7 +694,7 @@ def test_a_product_of_one_kernel_is_that_kernel():
             "Unnormalised has one with: ScaledKernel, Stein, Sum",
         ),
         (Brownian(), FULL, "Brownian has one with: .*Uniform.*GaussianMixture has one with: Exp"),
-        (FACTORS, FULL, "ProductKernel has one with: Empirical, Product, Unif"),
+        (FACTORS, FULL, "ProductKernel has one with: Empirical, Marginals, Product, Unif"),
     ],
 )
 def test_pairs_without_an_embedding_name_those_that_have_one(kernel, target, problem):

@@ -100,6 +100,7 @@ def block_sbq(
     array([0.667, 0.2  , 0.6  ])
     """
     request = checked_request(target, kernel, n, rng, candidates, initial)
+    kernel = request.embedding.kernel  # of points in the units of the target
     block = checked_count(block, "block", 1)
     embedding, fixed, start = request.embedding, request.pool, len(request.initial)
     points = np.empty((n, target.dim))

@@ -17,12 +17,12 @@ from bqlib.checks import (
     checked_array,
     checked_column,
     checked_count,
-    checked_points,
     checked_rng,
 )
 from bqlib.discrepancy import mmd
 from bqlib.embeddings import Embedding, embed
-from bqlib.kernels import Kernel, Stein
+from bqlib.kernels import Kernel, OnStandard, Stein
+from bqlib.marginals import Marginals, points_for
 from bqlib.notebook import html_table
 from bqlib.pivots import first_occurrence
 from bqlib.posterior import Integral, integral
@@ -82,7 +82,7 @@ class Design:
     stop: str = ""
 
     def __post_init__(self) -> None:
-        points = checked_points(self.points, self.embedding.target.dim, "points of the design")
+        points = points_for(self.embedding.target, self.points, "points of the design")
         object.__setattr__(self, "points", read_only(points.copy(order="K")))
         if not len(self.points):
             raise ValueError(
@@ -95,7 +95,9 @@ class Design:
 
     def __repr__(self) -> str:
         n, dim = self.points.shape
-        pair = f"{type(self.embedding.kernel).__name__}, {type(self.embedding.target).__name__}"
+        kernel = self.embedding.kernel
+        kernel = kernel.kernel if isinstance(kernel, OnStandard) else kernel
+        pair = f"{type(kernel).__name__}, {type(self.embedding.target).__name__}"
         rule = getattr(self.rule, "__name__", type(self.rule).__name__)
         stop = f"; {self.stop}" if self.stop else ""
         return f"<Design: {n} points (d = {dim}), {rule} weights, for {pair}{stop}>"
@@ -314,7 +316,7 @@ def checked_request(
     rng = checked_rng(rng)
     if initial is None or not np.size(initial):
         initial = np.empty((0, target.dim))
-    first = checked_points(initial, target.dim, "initial points").copy()
+    first = points_for(target, initial, "initial points").copy()
     n = checked_count(n, "n", 1)
     if n <= len(first):
         raise ValueError(
@@ -325,7 +327,7 @@ def checked_request(
         return Request(embedding, n, first, None, candidates, rng)
     if isinstance(candidates, Candidates):
         candidates = candidates.draw(target, rng)
-    pool = checked_points(candidates, target.dim, "candidates").copy()
+    pool = points_for(target, candidates, "candidates").copy()
     if n - len(first) > len(pool):
         raise ValueError(
             f"n is {n}, but only {len(first) + len(pool)} points are available ({len(first)} "
@@ -346,7 +348,7 @@ def checked_request_without_pool(
     # Fresh ones are not drawn until a rule asks for them.
     request = checked_request(target, kernel, n, rng, Candidates(size=1, fresh=True), initial)
     if candidates is not None and not isinstance(candidates, Candidates):
-        checked_points(candidates, target.dim, "candidates")
+        points_for(target, candidates, "candidates")
     return request
 
 
@@ -365,4 +367,6 @@ def _box(target: Target) -> tuple[Array, Array]:
         case Product():
             lower, upper = zip(*(_box(block) for block in target.blocks), strict=True)
             return np.concatenate(lower), np.concatenate(upper)
+        case Marginals():
+            return target.support()
     return np.full(target.dim, -LONGEST), np.full(target.dim, LONGEST)

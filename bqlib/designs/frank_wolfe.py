@@ -84,6 +84,7 @@ def frank_wolfe(
     array([1.   , 0.   , 0.467])
     """
     request = checked_request(target, kernel, n, rng, candidates, initial)
+    kernel = request.embedding.kernel  # of points in the units of the target
     kernel_mean = request.embedding.kernel_mean
     points = np.empty((n, target.dim))
     points[: len(request.initial)] = request.initial

@@ -79,6 +79,7 @@ def herding(
     array([0.467, 0.733, 0.133])
     """
     request = checked_request(target, kernel, n, rng, candidates, initial)
+    kernel = request.embedding.kernel  # of points in the units of the target
     points = np.empty((n, target.dim))
     points[: len(request.initial)] = request.initial
     fixed = request.pool

@@ -4,6 +4,10 @@ The residual of a point x is z(x) minus the interpolant. Its power is the prior 
 that remains once f is known at the points.
 """
 
+from __future__ import annotations
+
+from copy import copy
+
 import numpy as np
 from scipy.linalg import solve_triangular
 
@@ -34,6 +38,12 @@ class Interpolant:
         self._points = np.empty((capacity, embedding.target.dim))
         self._factor = np.zeros((capacity, capacity))
         self._projections = np.empty(capacity)
+
+    def with_points(self, embedding: Embedding, points: Array) -> Interpolant:
+        """The same interpolant, with its points (rank, d) in the coordinates of `embedding`."""
+        same = copy(self)
+        same.embedding, same._points = embedding, points
+        return same
 
     @property
     def points(self) -> Array:

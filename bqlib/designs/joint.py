@@ -16,7 +16,7 @@ from bqlib.checks import checked_count
 from bqlib.designs.design import Design, Pool, requires, requires_mean, support
 from bqlib.designs.sbq import sbq
 from bqlib.discrepancy import mmd2
-from bqlib.embeddings import Embedding, embed
+from bqlib.embeddings import Embedding, embed, in_standard
 from bqlib.kernels import Kernel
 from bqlib.targets import Target
 from bqlib.weights import bq
@@ -48,8 +48,9 @@ def _requires(
     limit_of_steps(n, iterations)
     # A pair without gradients says so when it is asked for one: at some point of its pool.
     x = replace(candidates, size=1, fresh=False).draw(target, 0)
-    embed(kernel, target).kernel_mean_gradient(x)
-    checked_gradient(kernel, x, x)
+    embedding = embed(kernel, target)
+    embedding.kernel_mean_gradient(x)
+    checked_gradient(embedding.kernel, x, x)
 
 
 def limit_of_steps(n: int, iterations: int | None = None) -> int:
@@ -147,7 +148,9 @@ def joint(
     before = mmd2(start.embedding, start.points, start.weights)
     if np.isnan(before):
         return _stopped(start, start.stop, "no point was moved: the MMD is below rounding")
-    points, ended = _moved(start, kept, limit)
+    inner, to_inner, back = in_standard(start.embedding)
+    points, ended = _moved(inner, to_inner(start.points), kept, limit)
+    points = np.concatenate([start.points[:kept], back(points[kept:])])
     moved = sbq(target, kernel, size, rng=rng, candidates=points[kept:], initial=points[:kept])
     after = mmd2(moved.embedding, moved.points, moved.weights)
     if not after <= before:
@@ -160,12 +163,12 @@ def _stopped(design: Design, *reasons: str) -> Design:
     return Design(design.embedding, design.points, design.rule, stop)
 
 
-def _moved(start: Design, kept: int, limit: int) -> tuple[Array, str]:
+def _moved(embedding: Embedding, points: Array, kept: int, limit: int) -> tuple[Array, str]:
     """The points after at most `limit` steps, and why the descent ended: empty at a minimum.
 
-    The first `kept` points of `start` stay.
+    The first `kept` of `points` stay.
     """
-    embedding, points, left = start.embedding, start.points, limit
+    left = limit
     for _ in range(NOISY):
         weights = bq(embedding, points).final(len(points))
         reached = mmd2(embedding, points, weights)

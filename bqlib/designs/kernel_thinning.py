@@ -101,6 +101,7 @@ def kernel_thinning(
             "kernel_thinning needs the package goodpoints: run pip install 'bqlib[thinning]'"
         ) from None
     request = checked_request(target, kernel, n, rng, candidates, initial)
+    kernel = request.embedding.kernel  # of points in the units of the target
     if request.pool is None or len(request.initial):
         raise ValueError(_NEEDS_A_POOL)
     halvings = (len(request.pool) // n).bit_length() - 1

@@ -15,6 +15,7 @@ from bqlib.checks import checked_count
 from bqlib.designs.design import Design, Pool, checked_request, requires, requires_mean, support
 from bqlib.designs.interpolant import Interpolant
 from bqlib.designs.newton import newton_greedy
+from bqlib.embeddings import in_standard
 from bqlib.kernels import Kernel
 from bqlib.pivots import PIVOT_TOLERANCE
 from bqlib.targets import Target
@@ -137,7 +138,9 @@ def _climb(interpolant: Interpolant, starts: Array) -> Array:
     All climbs are one problem, the sum of their decrements: it is separable, and so one call to
     the kernel serves all. A floor under the power keeps it smooth at the points picked.
     """
-    embedding = interpolant.embedding
+    embedding, to_inner, back = in_standard(interpolant.embedding)
+    interpolant = interpolant.with_points(embedding, to_inner(interpolant.points))
+    starts = to_inner(starts)
     floor = PIVOT_TOLERANCE * checked_diagonal(embedding.kernel, starts).max()
 
     def falls(x: Array) -> tuple[Array, Array, Array]:
@@ -164,4 +167,4 @@ def _climb(interpolant: Interpolant, starts: Array) -> Array:
     residual, power = interpolant.residual_and_power(points, interpolant.columns(points))
     spent = power <= PIVOT_TOLERANCE * checked_diagonal(embedding.kernel, points)
     power[spent | interpolant.repeated(points)] = np.inf
-    return points[np.argmax(decrement(residual, power))]
+    return back(points[[np.argmax(decrement(residual, power))]])[0]

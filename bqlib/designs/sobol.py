@@ -11,6 +11,7 @@ from bqlib.arrays import Array, Seed
 from bqlib.candidates import Candidates
 from bqlib.designs.design import Design, Pool, checked_request_without_pool, requires
 from bqlib.kernels import Kernel
+from bqlib.marginals import Marginals
 from bqlib.targets import GaussianMixture, Product, Target, Uniform
 from bqlib.weights import uniform
 
@@ -41,11 +42,11 @@ def sobol(
 
     A Gaussian uses the normal quantile of each coordinate and the Cholesky factor of the
     covariance. A mixture uses one more coordinate, which picks the component. A box scales the
-    coordinates. Each block of a product has its own coordinates.
+    coordinates. Marginals use their own quantiles. Each block of a product has its own coordinates.
 
     Parameters
     ----------
-    target : GaussianMixture, Uniform or Product of these
+    target : GaussianMixture, Uniform, Marginals or Product of these
         The distribution to summarise, in d dimensions.
     kernel : Kernel
         Defines the MMD of the design. The points do not depend on it.
@@ -101,7 +102,7 @@ def sobol(
 def cube_dim(target: Target) -> int:
     """How many coordinates of the unit cube make one point; a TypeError if there is no map."""
     match target:
-        case Uniform():
+        case Uniform() | Marginals():
             return target.dim
         case GaussianMixture():
             return target.dim + (len(target.weights) > 1)
@@ -109,7 +110,7 @@ def cube_dim(target: Target) -> int:
             return sum(cube_dim(block) for block in target.blocks)
     raise TypeError(
         f"sobol cannot map the unit cube to {type(target).__name__}; it works for GaussianMixture, "
-        "Uniform and Product of these"
+        "Uniform, Marginals and Product of these"
     )
 
 
@@ -126,6 +127,9 @@ def _from_cube(target: Target, cube: Array) -> Array:
             factors = np.linalg.cholesky(target.covariances)[component]
             normal = ndtri(cube[:, -target.dim :])
             return target.means[component] + np.einsum("nij,nj->ni", factors, normal)
+        case Marginals():
+            pairs = zip(target.marginals, cube.T, strict=True)
+            return np.column_stack([marginal.ppf(column) for marginal, column in pairs])
         case Product():
             ends = np.cumsum([cube_dim(block) for block in target.blocks])
             parts = zip(target.blocks, np.split(cube, ends[:-1], axis=1), strict=True)

@@ -8,11 +8,13 @@ from bqlib.embeddings import (  # noqa: F401  (each registers its pairs)
     algebra,
     empirical,
     exponentiated_quadratic,
+    marginals,
     matern,
     rational_quadratic,
     stein,
     unit_cube,
 )
 from bqlib.embeddings.embedding import Embedding, embed, find, pairs, register
+from bqlib.embeddings.marginals import in_standard
 
-__all__ = ["Embedding", "embed", "find", "pairs", "register"]
+__all__ = ["Embedding", "embed", "find", "in_standard", "pairs", "register"]

@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 
 from bqlib.answers import checked_answer
 from bqlib.arrays import Array, ArrayFunction
-from bqlib.checks import checked_number, checked_points
+from bqlib.checks import checked_number
 from bqlib.kernels import Kernel
+from bqlib.marginals import Marginals, points_for
 from bqlib.targets import Product, Target, Uniform
 
 MeanAndGradient = Callable[[Any], tuple[Array, Array]]
@@ -83,13 +84,13 @@ class Embedding:
         object.__setattr__(self, "target", target)
         pair = f"{type(kernel).__name__} under {type(target).__name__}"
         of_pair = f"the kernel mean of {pair}"
-        object.__setattr__(self, "kernel_mean", _on_points(kernel_mean, target.dim, of_pair))
-        gradient = _on_points(kernel_mean_gradient, target.dim, f"the gradient of {of_pair}", True)
+        object.__setattr__(self, "kernel_mean", _on_points(kernel_mean, target, of_pair))
+        gradient = _on_points(kernel_mean_gradient, target, f"the gradient of {of_pair}", True)
         object.__setattr__(self, "kernel_mean_gradient", gradient)
         both = kernel_mean_with_gradient or (lambda x: (kernel_mean(x), kernel_mean_gradient(x)))
 
         def on_points(x: ArrayLike) -> tuple[Array, Array]:
-            x = checked_points(x, target.dim)
+            x = points_for(target, x)
             mean, slopes = both(x) if len(x) else (np.zeros(0), np.zeros(x.shape))
             return (
                 checked_answer(mean, (len(x),), x, of_pair),
@@ -111,15 +112,15 @@ class Embedding:
 
 
 def _on_points(
-    function: ArrayFunction, dim: int, who: str, gradient: bool = False
+    function: ArrayFunction, target: Target, who: str, gradient: bool = False
 ) -> Callable[[ArrayLike], Array]:
-    """`function` behind checks: of the points (n, dim), and of what it returns for them.
+    """`function` behind checks: of the points (n, d), and of what it returns for them.
 
     It is not called without points.
     """
 
     def on_points(x: ArrayLike) -> Array:
-        x = checked_points(x, dim)
+        x = points_for(target, x)
         shape = x.shape if gradient else (len(x),)
         return checked_answer(function(x), shape, x, who) if len(x) else np.zeros(shape)
 
@@ -151,8 +152,8 @@ def find(kernel_type: type, target_type: type) -> Embed:
         for target_base in target_type.__mro__:
             if (kernel_base, target_base) in _pairs:
                 return _pairs[kernel_base, target_base]
-    with_kernel = sorted(t.__name__ for k, t in _pairs if issubclass(kernel_type, k))
-    with_target = sorted(k.__name__ for k, t in _pairs if issubclass(target_type, t))
+    with_kernel = sorted({t.__name__ for k, t in _pairs if issubclass(kernel_type, k)})
+    with_target = sorted({k.__name__ for k, t in _pairs if issubclass(target_type, t)})
     raise TypeError(
         f"no closed-form embedding for {kernel_type.__name__} with {target_type.__name__}; "
         f"{kernel_type.__name__} has one with: {', '.join(with_kernel) or 'no target'}; "
@@ -240,7 +241,7 @@ def points_of(embedding: Embedding, points: ArrayLike) -> Array:
             f"the embedding is of type {type(embedding).__name__}; it must be a bqlib.Embedding: "
             "use embed(kernel, target), or the attribute `embedding` of a design"
         )
-    return checked_points(points, embedding.target.dim)
+    return points_for(embedding.target, points)
 
 
 def embed_by_blocks(kernel: Any, target: Product | Uniform) -> Embedding:
@@ -269,6 +270,11 @@ def product_of_parts(kernel: Kernel, target: Target, parts: Sequence[Part]) -> E
     parts : list of (list of int, Embedding)
         For each factor, the coordinates that its embedding takes, and that embedding.
     """
+    if any(isinstance(part.target, Marginals) for _, part in parts):
+        raise TypeError(
+            "no closed-form embedding for a Product with Marginals among its blocks, as a kernel "
+            "acts on their standard coordinates: put all inputs into one Marginals"
+        )
 
     def means(x: Array) -> Array:
         return np.array([part.kernel_mean(x[:, own]) for own, part in parts])

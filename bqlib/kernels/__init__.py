@@ -13,6 +13,7 @@ from bqlib.kernels.exponentiated_quadratic import ExponentiatedQuadratic
 from bqlib.kernels.kernel import Kernel
 from bqlib.kernels.matern import Matern
 from bqlib.kernels.rational_quadratic import RationalQuadratic
+from bqlib.kernels.standard import OnStandard
 from bqlib.kernels.stein import Stein
 from bqlib.kernels.unit_cube import (
     Brownian,
@@ -33,6 +34,7 @@ __all__ = [
     "L2Star",
     "Matern",
     "OnCoordinates",
+    "OnStandard",
     "ProductKernel",
     "RationalQuadratic",
     "ScaledKernel",

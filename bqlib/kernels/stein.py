@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike
 from bqlib.answers import checked_hessian, checked_score
 from bqlib.arrays import Array, with_read_only_arrays
 from bqlib.checks import checked_height, checked_lengthscale, checked_number
-from bqlib.kernels.kernel import Kernel, dim_of, scaled_squares
+from bqlib.kernels.kernel import Kernel, dim_of, recalled, scaled_squares
 from bqlib.targets import Target
 
 
@@ -168,12 +169,6 @@ class Stein(Kernel):
         return np.broadcast_to(1 / np.square(self.lengthscale), self.dim)
 
     def _score(self, x: Array) -> Array:
-        # Designs call row after row against one pool and, in between, against a part of it: keep
-        # the scores of the last two sets.
-        if len(x) == 1:
-            return checked_score(self.target, x)
-        known = [pair for pair in self._known if np.array_equal(pair[0], x)]
-        latest = known[0] if known else (x.copy(), checked_score(self.target, x))
-        others = [pair for pair in self._known if pair is not latest]
-        object.__setattr__(self, "_known", [latest, *others[:1]])
-        return latest[1]
+        scores, known = recalled(self._known, x, partial(checked_score, self.target))
+        object.__setattr__(self, "_known", known)
+        return scores
