@@ -5,7 +5,7 @@ Both use one model of f, a Gaussian process. Functions can be drawn from this mo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,6 +26,7 @@ from bqlib.checks import (
 from bqlib.discrepancy import mmd2_and_rounding
 from bqlib.embeddings.embedding import Embedding, points_of
 from bqlib.kernels import Kernel
+from bqlib.leave_one_out import LeftOut
 from bqlib.notebook import html_table
 from bqlib.pivots import (
     PIVOT_TOLERANCE,
@@ -56,6 +57,15 @@ class Integral:
         a, as given or as fitted to the values.
     freedom : float
         Degrees of freedom of the fitted a; infinity if a was given.
+    name : str
+        Of the output, if values were given as a table.
+    warnings : tuple of str
+        Why you should check the estimate; empty if the values show no reason.
+    kernel : Kernel, optional
+        With kernel parameters that fit the values best, in the standard coordinates of
+        :class:`bqlib.Marginals`: None if :func:`bqlib.integrate` did not make the estimate.
+    left_out : LeftOut, optional
+        What the other values say of each value: see :func:`bqlib.leave_one_out`. None as `kernel`.
 
     Examples
     --------
@@ -69,6 +79,10 @@ class Integral:
     std: float
     output_scale: float
     freedom: float
+    name: str = ""
+    warnings: tuple[str, ...] = ()
+    kernel: Kernel | None = field(default=None, repr=False)
+    left_out: LeftOut | None = field(default=None, repr=False)
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Lower and upper end of the central credible interval, in units of f.
@@ -108,7 +122,8 @@ class Integral:
             ("output scale", f"{self.output_scale:.3g}"),
             ("degrees of freedom", f"{self.freedom:g}"),
         ]
-        return html_table("Integral", rows)
+        rows += [("warning", warning) for warning in self.warnings]
+        return html_table(f"Integral of {self.name}" if self.name else "Integral", rows)
 
 
 def integral(

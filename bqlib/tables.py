@@ -1,0 +1,129 @@
+"""Values of f as people have them: arrays, or tables whose rows are matched by their index.
+
+Tables are those of pandas, or what has the same attributes; this library does not import pandas.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bqlib.arrays import Array
+from bqlib.checks import checked_array
+
+
+@dataclass(frozen=True, eq=False)
+class Outputs:
+    """The outputs of f at n points.
+
+    Attributes
+    ----------
+    columns : ndarray, shape (m, n)
+        A row for each output, in the order of the points.
+    names : tuple of str
+        Of the outputs: the columns of the table they came from, or empty texts.
+    single : bool
+        Whether they came as one output, with shape (n,) or (n, 1).
+    """
+
+    columns: Array
+    names: tuple[str, ...]
+    single: bool
+
+
+def outputs_of(values: ArrayLike, points: ArrayLike, n: int) -> Outputs:
+    """Values of one output (n,) or of m outputs (n, m), one row for each of n points.
+
+    Rows of a table are matched by their index with those of `points`, or with 0 to n - 1 if
+    `points` is no table. A ValueError says what cannot be matched. Numbers may be NaN.
+    """
+    if callable(values):
+        raise TypeError(
+            "values is a function; it must be an array of the values of f: pass "
+            "[f(x) for x in points]"
+        )
+    array = checked_array(values, "values of f")
+    if array.ndim not in (1, 2) or len(array) != n or not array.size:
+        raise ValueError(
+            f"values of f have shape {array.shape}; {n} points need shape ({n},), or ({n}, m) for "
+            "m outputs"
+        )
+    order = _order(values, points, n)
+    columns = (array[:, None] if array.ndim == 1 else array)[order].T
+    return Outputs(columns, _names(values, len(columns)), len(columns) == 1)
+
+
+def _order(values: Any, points: Any, n: int) -> Any:
+    """Positions of the rows of `values` in the order of the points."""
+    if not _is_table(values):
+        return slice(None)
+    wanted = list(points.index) if _is_table(points) else list(range(n))
+    given = list(values.index)
+    if given == wanted:
+        return slice(None)
+    place = {label: row for row, label in enumerate(given)}
+    of_points = (
+        "that of the points" if _is_table(points) else f"0 to {n - 1}, as points are no table"
+    )
+    advice = (
+        "Give points as a table with the same index, or take values in the order of the points "
+        "with values.to_numpy()"
+    )
+    if len(place) < n or len(set(wanted)) < n:
+        raise ValueError(
+            f"the index of the values, or of the points, has a label more than once, so that rows "
+            f"cannot be matched. {advice}"
+        )
+    missing = [label for label in wanted if label not in place]
+    if missing:
+        raise ValueError(
+            f"the index of the values is not {of_points}: {missing[0]!r} has no value"
+            f"{f', nor have {len(missing) - 1} more' if missing[1:] else ''}. {advice}"
+        )
+    return [place[label] for label in wanted]
+
+
+def _is_table(object_: Any) -> bool:
+    # Lists have an `index` too, which is a function.
+    return hasattr(object_, "to_numpy") and hasattr(object_, "index")
+
+
+def _names(values: Any, m: int) -> tuple[str, ...]:
+    if hasattr(values, "columns"):
+        return tuple(str(column) for column in values.columns)
+    name = getattr(values, "name", None)
+    return (str(name),) if m == 1 and name is not None else ("",) * m
+
+
+def without_missing(
+    outputs: Outputs, points: Array, missing: str
+) -> tuple[Outputs, Array, tuple[int, ...]]:
+    """Outputs and points without the points that have no value, and the rows of these.
+
+    Parameters
+    ----------
+    outputs : Outputs
+    points : ndarray, shape (n, d)
+    missing : {"refuse", "drop"}
+        "refuse": raise a ValueError if a value is NaN. "drop": leave out points where any output
+        is NaN.
+    """
+    if missing not in ("refuse", "drop"):
+        raise ValueError(f'missing is {missing!r}; it must be "refuse" or "drop"')
+    bad = np.isnan(outputs.columns).any(axis=0)
+    rows = tuple(np.flatnonzero(bad).tolist())
+    if not rows:
+        return outputs, points, ()
+    if missing == "refuse":
+        more = f" and {len(rows) - 5} more" if len(rows) > 5 else ""
+        raise ValueError(
+            f"values of f are NaN at points {list(rows[:5])}{more}, counted from 0: if these runs "
+            'failed, leave the points out with missing="drop"'
+        )
+    if bad.all():
+        raise ValueError("all values of f are NaN; at least one must be a number")
+    kept = Outputs(outputs.columns[:, ~bad], outputs.names, outputs.single)
+    return kept, points[~bad], rows
