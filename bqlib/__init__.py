@@ -35,6 +35,7 @@ _PUBLIC = {
     "frank_wolfe": "bqlib.designs.frank_wolfe",
     "herding": "bqlib.designs.herding",
     "iid": "bqlib.designs.iid",
+    "integrate": "bqlib.estimate",
     "joint": "bqlib.designs.joint",
     "kernel_thinning": "bqlib.designs.kernel_thinning",
     "mmd": "bqlib.discrepancy",

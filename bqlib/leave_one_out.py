@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from bqlib.arrays import Array
+from bqlib.arrays import Array, Indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class LeftOut:
     array([2.])
     """
 
-    rows: Array
+    rows: Indices
     values: Array
     predictions: Array
     stds: Array
@@ -46,7 +46,7 @@ class LeftOut:
 
 
 def left_out(
-    covariance: Array, values: Array, scale: float, constant: bool, rows: Array
+    covariance: Array, values: Array, scale: float, constant: bool, rows: Indices
 ) -> LeftOut:
     """Leave-one-out predictions from one inverse.
 

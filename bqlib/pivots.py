@@ -94,5 +94,6 @@ def refuse_two_values(points: Array, values: Array) -> None:
         i = int(differ.argmax())
         raise ValueError(
             f"points {first[i]} and {i} are equal, but f is {values[first[i]]} and {values[i]} "
-            "there; f must have one value at each point, without noise"
+            "there; f must have one value at each point. For values with noise of known variance, "
+            "use bqlib.integrate(..., noise=...)"
         )

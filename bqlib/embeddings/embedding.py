@@ -217,11 +217,7 @@ def embed(kernel: Kernel, target: Target) -> Embedding:
         raise TypeError(
             f"the kernel is of type {type(kernel).__name__}; it must be a bqlib.kernels.Kernel"
         )
-    if not hasattr(target, "dim"):
-        raise TypeError(
-            f"the target is of type {type(target).__name__}; it must be one of bqlib.targets, or "
-            "an object with `dim` and a registered embedding. For a density use bqlib.Unnormalised"
-        )
+    refuse_no_target(target)
     function = find(type(kernel), type(target))
     if kernel.dim is not None and kernel.dim != target.dim:
         raise ValueError(
@@ -232,6 +228,15 @@ def embed(kernel: Kernel, target: Target) -> Embedding:
     if isinstance(embedding, Embedding):  # a plug-in's may be anything
         object.__setattr__(embedding, "_by_embed", True)
     return embedding
+
+
+def refuse_no_target(target: Any) -> None:
+    """Raise a TypeError if an object is no target."""
+    if not hasattr(target, "dim"):
+        raise TypeError(
+            f"the target is of type {type(target).__name__}; it must be one of bqlib.targets, or "
+            "an object with `dim` and a registered embedding. For a density use bqlib.Unnormalised"
+        )
 
 
 def points_of(embedding: Embedding, points: ArrayLike) -> Array:
