@@ -95,16 +95,16 @@ def kernel_thinning(
     >>> design.points.shape  # doctest: +SKIP
     (16, 1)
     """
+    request = checked_request(target, kernel, n, rng, candidates, initial)
+    kernel = request.embedding.kernel  # of points in the units of the target
+    if len(request.initial) == request.n:
+        return Design(request.embedding, request.initial, uniform)
     try:
         from goodpoints import kt  # of an extra
     except ImportError:
         raise ImportError(
             "kernel_thinning needs the package goodpoints: run pip install 'bqlib[thinning]'"
         ) from None
-    request = checked_request(target, kernel, n, rng, candidates, initial)
-    kernel = request.embedding.kernel  # of points in the units of the target
-    if len(request.initial) == request.n:
-        return Design(request.embedding, request.initial, uniform)
     if request.pool is None or len(request.initial):
         raise ValueError(_NEEDS_A_POOL)
     halvings = (len(request.pool) // n).bit_length() - 1
