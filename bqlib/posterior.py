@@ -193,7 +193,6 @@ def integrals(
     values: ArrayLike,
     *,
     names: Sequence[str] = (),
-    warnings: Sequence[str] = (),
     output_scale: float | None = None,
 ) -> tuple[Integral, ...]:
     """As :func:`integral`, for m functions at the same points.
@@ -207,8 +206,6 @@ def integrals(
         A row for each function.
     names : sequence of str
         Of the functions; empty texts by default.
-    warnings : sequence of str
-        What each Integral should warn of besides what is found here.
     output_scale : float, optional
         As for :func:`integral`; by default each function has its own.
 
@@ -267,7 +264,7 @@ def integrals(
             output_scale=scale,
             freedom=freedom,
             name=name,
-            warnings=(*warnings, *low, *([] if scale else [ALL_EQUAL])),
+            warnings=(*low, *([] if scale else [ALL_EQUAL])),
         )
         for row, scale, name in zip(rows, scales, names or [""] * len(rows), strict=True)
     )

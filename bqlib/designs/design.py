@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -27,6 +27,7 @@ from bqlib.weights import Rule, bq, final, sum_to_one
 
 MOST_POINTS_SHOWN = 1000  # with their weights, which take a second of more points
 FIRST_POINTS = 5  # shown one by one
+Function = Callable[[Array], Any]  # whose integral is wanted
 Pool = Candidates | ArrayLike  # how to draw candidates, or the candidates (M, d) themselves
 
 
@@ -130,9 +131,9 @@ class Design:
 
     def integrate(
         self,
-        f: Callable[[Array], Any] | None = None,
+        f: Function | None = None,
         *,
-        values: ArrayLike | None = None,
+        values: Any = None,
         vectorized: bool = False,
         rule: Rule | None = None,
         output_scale: float | None = None,
@@ -214,28 +215,29 @@ class Design:
             rule = sum_to_one if self.rule is bq else self.rule
         known = rule is self.rule and not left_out
         weights = self.weights if known else final(rule, self.embedding, points)
-        warnings = [
-            f"the points {listed(left_out)}, counted from 0, have no value and were left out: the "
-            f"estimate is that of the other {len(points)} points"
-        ]
         found = integrals(
             self.embedding,
             points,
             weights,
             outputs.columns,
             names=outputs.names,
-            warnings=warnings if left_out else (),
             output_scale=output_scale,
         )
+        if left_out:
+            warning = (
+                f"the points {listed(left_out)}, counted from 0, have no value and were left out: "
+                f"the estimate is that of the other {len(points)} points"
+            )
+            found = tuple(replace(one, warnings=(warning, *one.warnings)) for one in found)
         return found[0] if outputs.single else found
 
-    def _evaluate(self, f: Callable[[Array], Any], vectorized: bool) -> Outputs:
+    def _evaluate(self, f: Function, vectorized: bool) -> Outputs:
         distinct, index = np.unique(first_occurrence(self.points), return_inverse=True)
         found = (_all_at_once if vectorized else _one_by_one)(f, self.points[distinct])
         return Outputs(found.columns[:, index], found.names, found.single)
 
 
-def _all_at_once(f: Callable[[Array], Any], points: Array) -> Outputs:
+def _all_at_once(f: Function, points: Array) -> Outputs:
     answer = f(points)
     shape, n = _numbers_from(answer).shape, len(points)
     if len(shape) not in (1, 2) or shape[0] != n or 0 in shape:
@@ -246,7 +248,7 @@ def _all_at_once(f: Callable[[Array], Any], points: Array) -> Outputs:
     return outputs_of(answer, points, n)
 
 
-def _one_by_one(f: Callable[[Array], Any], points: Array) -> Outputs:
+def _one_by_one(f: Function, points: Array) -> Outputs:
     found: list[Array] = []
     for x in points:
         value = _numbers_from(f(x))
