@@ -19,6 +19,7 @@ from bqlib.streams import Spawning
 LONGEST = 1e50
 SHORTEST = 1e-50
 _HEIGHTS = f"{SHORTEST**2:g} and {LONGEST**2:g}"
+KINDS = {"c": "complex numbers", "U": "text", "S": "bytes", "M": "dates", "m": "durations"}
 MOST_ROUNDING = 5e-3  # of a sum: beyond, it is no rounding in any type
 CHANGE_UNITS = "change the unit of length"
 
@@ -89,7 +90,10 @@ def checked_array(
     if array.dtype.kind == "O":
         return _numbers_of_objects(array, name, missing_as_nan)
     if array.dtype.kind not in "buif":
-        raise TypeError(f"{name} must hold real numbers, not {array.dtype}")
+        kind = KINDS.get(array.dtype.kind)
+        raise TypeError(
+            f"{name} must hold real numbers, not {array.dtype}{f' ({kind})' if kind else ''}"
+        )
     return array if keep_precision else array.astype(float, copy=False)
 
 
