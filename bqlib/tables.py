@@ -69,13 +69,11 @@ def _order(values: Any, points: Any, n: int) -> Any:
     if given == wanted:
         return slice(None)
     place = {label: row for row, label in enumerate(given)}
-    of_points = (
-        "that of the points" if _is_table(points) else f"0 to {n - 1}, as points are no table"
-    )
-    advice = (
-        "Give both the same index; or, if values are in the order of the points, pass "
-        "values.to_numpy()"
-    )
+    of_points, mend = "that of the points", "Give both the same index"
+    if not _is_table(points):
+        of_points = f"0 to {n - 1}, the numbers of the points"
+        mend = "Give each row the number of its point as index"
+    advice = f"{mend}; or, if values are in the order of the points, pass values.to_numpy()"
     if len(place) < n or len(set(wanted)) < n:
         raise ValueError(
             "the index of the values, or of the points, has a label more than once, so that rows "

@@ -383,7 +383,9 @@ def test_a_series_in_another_order_is_the_same_values(design):
     assert list(shuffled.index) != list(series.index)
     found = design.integrate(values=shuffled)
     assert vars(found) == vars(design.integrate(values=series))
-    with pytest.raises(ValueError, match="is not 0 to 29, as points are no table: 0 has no value"):
+    with pytest.raises(
+        ValueError, match="is not 0 to 29, the numbers of the points: 0 has no value"
+    ):
         design.integrate(values=series.set_axis(range(1, 31)))
 
 
@@ -456,7 +458,7 @@ def test_nothing_is_told_where_nothing_is_missing(design):
             lambda x: pandas.Series(x[:, 0], index=range(5, 35)),
             True,
             ValueError,
-            "is not 0 to 29, as points are no table: 0 has no value, nor have 4 more",
+            "is not 0 to 29, the numbers of the points: 0 has no value, nor have 4 more",
         ),
     ],
 )

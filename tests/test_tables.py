@@ -64,8 +64,12 @@ def test_an_index_with_repeats_is_taken_in_its_order_if_the_points_have_the_same
 @pytest.mark.parametrize(
     "index, of_points, said",
     [
-        ([1, 2, 3, 4], None, "is not 0 to 3, as points are no table: 0 has no value. Give both"),
-        ([7, 8, 9, 3], None, "0 has no value, nor have 2 more. Give both the same index; or, if"),
+        ([1, 2, 3, 4], None, "is not 0 to 3, the numbers of the points: 0 has no value. Give"),
+        (
+            [7, 8, 9, 3],
+            None,
+            "0 has no value, nor have 2 more. Give each row the number of its point as",
+        ),
         (list("abcd"), None, "0 has no value, nor have 3 more"),
         ([0, 0, 1, 2], None, "has a label more than once, so that rows cannot be matched. Give"),
         (list("abce"), list("abcd"), "is not that of the points: 'd' has no value. Give both"),
