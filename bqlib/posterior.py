@@ -40,6 +40,10 @@ from bqlib.pivots import (
 )
 
 LOW_SUM = 0.5  # of weights: below it, the prior mean of zero counts for more than the values
+ALL_EQUAL = (
+    "all values are equal, so the fitted output scale is zero and the interval has no width: f may "
+    "vary where there is no point. Add points, or set output_scale to how much f may vary"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,12 +272,6 @@ def integrals(
         )
         for row, scale, name in zip(rows, scales, names or [""] * len(rows), strict=True)
     )
-
-
-ALL_EQUAL = (
-    "all values are equal, so the fitted output scale is zero and the interval has no width: f may "
-    "vary where there is no point. Add points, or set output_scale to how much f may vary"
-)
 
 
 def _of_low_sum(total: float) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -79,7 +79,8 @@ class Design:
 
     embedding: Embedding
     points: Array
-    rule: Rule = bq
+    # Not as a default, which documentation would take for a method.
+    rule: Rule = field(default_factory=lambda: bq)
     stop: str = ""
 
     def __post_init__(self) -> None:
