@@ -44,6 +44,7 @@ _PUBLIC = {
     "rpcholesky": "bqlib.designs.rpcholesky",
     "sbq": "bqlib.designs.sbq",
     "sobol": "bqlib.designs.sobol",
+    "sobol_points": "bqlib.designs.sobol",
 }
 _OF_RESULTS = {  # need more than numpy and scipy
     "curves": "bqlib.access.curves",

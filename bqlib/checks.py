@@ -19,6 +19,7 @@ from bqlib.streams import Spawning
 LONGEST = 1e50
 SHORTEST = 1e-50
 _HEIGHTS = f"{SHORTEST**2:g} and {LONGEST**2:g}"
+KINDS = {"c": "complex numbers", "U": "text", "S": "bytes", "M": "dates", "m": "durations"}
 MOST_ROUNDING = 5e-3  # of a sum: beyond, it is no rounding in any type
 CHANGE_UNITS = "change the unit of length"
 
@@ -62,11 +63,14 @@ def checked_height(value: Any, name: str) -> float:
     return value
 
 
-def checked_array(values: ArrayLike, name: str, keep_precision: bool = False) -> Array:
+def checked_array(
+    values: ArrayLike, name: str, keep_precision: bool = False, missing_as_nan: bool = False
+) -> Array:
     """Real numbers as a float array; a float array is returned as it is.
 
     Tables and labelled arrays of other libraries are taken if numpy can make arrays of them. With
-    `keep_precision`, numbers of a shorter type stay of this type: see :func:`precision_of`.
+    `keep_precision`, numbers of a shorter type stay of this type: see :func:`precision_of`. With
+    `missing_as_nan`, None and the missing values of tables are NaN.
     """
     if values is None:
         raise TypeError(f"{name} must be an array of numbers, not None")
@@ -84,20 +88,28 @@ def checked_array(values: ArrayLike, name: str, keep_precision: bool = False) ->
             f"{type(values).__name__}: {error}"
         ) from None
     if array.dtype.kind == "O":
-        return _numbers_of_objects(array, name)
+        return _numbers_of_objects(array, name, missing_as_nan)
     if array.dtype.kind not in "buif":
-        raise TypeError(f"{name} must hold real numbers, not {array.dtype}")
+        kind = KINDS.get(array.dtype.kind)
+        raise TypeError(
+            f"{name} must hold real numbers, not {array.dtype}{f' ({kind})' if kind else ''}"
+        )
     return array if keep_precision else array.astype(float, copy=False)
 
 
-def _numbers_of_objects(array: Any, name: str) -> Array:
+def _numbers_of_objects(array: Any, name: str, missing_as_nan: bool) -> Array:
     """Objects as floats, such as those of tables whose columns may have missing values."""
+    if missing_as_nan:
+        array = array.copy()
     for place, item in np.ndenumerate(array):
         if isinstance(item, Real):
             continue
         where = f", in row {place[0]}" if place else ""
         # pandas.NA and NaT, which are no numbers; this library does not import pandas.
         if item is None or type(item).__name__ in ("NAType", "NaTType"):
+            if missing_as_nan:
+                array[place] = np.nan
+                continue
             raise ValueError(f"{name} must not have missing values{where}: remove or fill them")
         raise TypeError(f"{name} must hold real numbers, not {type(item).__name__}{where}")
     try:

@@ -5,6 +5,7 @@ Both use one model of f, a Gaussian process. Functions can be drawn from this mo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,6 +17,7 @@ from bqlib.answers import checked_gram
 from bqlib.arrays import Array, Seed
 from bqlib.checks import (
     checked_array,
+    checked_column,
     checked_count,
     checked_number,
     checked_rng,
@@ -31,9 +33,16 @@ from bqlib.notebook import html_table
 from bqlib.pivots import (
     PIVOT_TOLERANCE,
     distinct_points,
+    first_occurrence,
     leading_cholesky,
     not_spent,
     refuse_two_values,
+)
+
+LOW_SUM = 0.5  # of weights: below it, the prior mean of zero counts for more than the values
+ALL_EQUAL = (
+    "all values are equal, so the fitted output scale is zero and the interval has no width: f may "
+    "vary where there is no point. Add points, or set output_scale to how much f may vary"
 )
 
 
@@ -176,31 +185,111 @@ def integral(
     >>> round(result.mean, 3), round(result.std, 3)  # f is x^2, its integral 1/3
     (0.32, 0.065)
     """
+    values = checked_column(values, "values of f")
+    (found,) = integrals(embedding, points, weights, values[None], output_scale=output_scale)
+    return found
+
+
+def integrals(
+    embedding: Embedding,
+    points: ArrayLike,
+    weights: ArrayLike,
+    values: ArrayLike,
+    *,
+    names: Sequence[str] = (),
+    output_scale: float | None = None,
+) -> tuple[Integral, ...]:
+    """As :func:`integral`, for m functions at the same points.
+
+    Parameters
+    ----------
+    embedding : Embedding
+    points : array_like, shape (n, d)
+    weights : array_like, shape (n,)
+    values : array_like, shape (m, n)
+        A row for each function.
+    names : sequence of str
+        Of the functions; empty texts by default.
+    output_scale : float, optional
+        As for :func:`integral`; by default each function has its own.
+
+    Returns
+    -------
+    tuple of Integral
+        One for each function. It does not depend on the other functions.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As for :func:`integral`, or if `values` are no matrix.
+
+    Notes
+    -----
+    O(n^3 + n^2 (d + m)) time, O(n^2 + n m) memory.
+
+    Examples
+    --------
+    >>> from bqlib import Brownian, Uniform, embed
+    >>> from bqlib.posterior import integrals
+    >>> embedding = embed(Brownian(), Uniform([0], [1]))
+    >>> both = integrals(embedding, [[0.4], [0.8]], [0.4, 0.4], [[0.16, 0.64], [0.4, 0.8]])
+    >>> [round(found.mean, 3) for found in both]  # f is x^2, and x
+    [0.32, 0.48]
+    """
     points = points_of(embedding, points)
     constant = sums_to_one(checked_array(weights, "weights", keep_precision=True))
     weights = checked_values(weights, len(points), "weights")
-    values = checked_values_of_f(values, len(points))
+    rows = checked_array(values, "values of f")
+    if rows.ndim != 2:
+        raise ValueError(f"values of f have shape {rows.shape}; m functions need shape (m, n)")
+    rows = np.array([checked_values_of_f(row, len(points)) for row in rows])
     if embedding.prior_variance == 0 and not weights.any():
         raise ValueError(
             "the integral has prior variance zero under this kernel, and every weight is zero: for "
             "a Stein kernel set constant above zero, for another kernel use a longer length-scale"
         )
-    refuse_two_values(points, values)
-    freedom = np.inf
+    if (first_occurrence(points) != np.arange(len(points))).any():
+        for row in rows:
+            refuse_two_values(points, row)
     if output_scale is None:
-        output_scale, freedom = _fitted_output_scale(embedding.kernel, points, values, constant)
+        scales, freedom = _fitted_output_scales(embedding.kernel, points, rows, constant)
     elif not 0 < (output_scale := checked_number(output_scale, "output_scale")) < np.inf:
         raise ValueError(f"output_scale is {output_scale}; it must be finite and positive")
+    else:
+        scales, freedom = [output_scale] * len(rows), np.inf
     mmd2, rounding = mmd2_and_rounding(embedding, points, weights)
     # Where the first says nothing but "at most the second", a third of the second is its error.
-    std = output_scale * np.sqrt(mmd2 if mmd2 > rounding else 4 / 3 * rounding)
-    return Integral(float(weights @ values), float(std), float(output_scale), freedom)
+    root = np.sqrt(mmd2 if mmd2 > rounding else 4 / 3 * rounding)
+    low = [] if constant else _of_low_sum(float(weights.sum()))
+    return tuple(
+        Integral(
+            mean=float(weights @ row),
+            std=float(scale * root),
+            output_scale=scale,
+            freedom=freedom,
+            name=name,
+            warnings=(*low, *([] if scale else [ALL_EQUAL])),
+        )
+        for row, scale, name in zip(rows, scales, names or [""] * len(rows), strict=True)
+    )
 
 
-def _fitted_output_scale(
-    kernel: Kernel, points: Array, values: Array, constant: bool
-) -> tuple[float, float]:
-    """Output scale of greatest likelihood, and its degrees of freedom.
+def _of_low_sum(total: float) -> list[str]:
+    """A warning if the sum of weights is far below one, for an f of mean zero."""
+    if total >= LOW_SUM:
+        return []
+    return [
+        f"the weights sum to {total:.2g}: the points cover little of the target at this "
+        "length-scale, and elsewhere f is taken to be zero. Add points, use a longer length-scale "
+        "if f varies slowly, or leave the mean of f unknown with the weights of "
+        "bqlib.weights.sum_to_one"
+    ]
+
+
+def _fitted_output_scales(
+    kernel: Kernel, points: Array, rows: Array, constant: bool
+) -> tuple[list[float], float]:
+    """Output scale of greatest likelihood of each function, and their degrees of freedom.
 
     Repeated and redundant points are left out: see :func:`bqlib.weights.final`.
 
@@ -208,7 +297,8 @@ def _fitted_output_scale(
     ----------
     kernel
     points : ndarray, shape (n, d)
-    values : ndarray, shape (n,)
+    rows : ndarray, shape (m, n)
+        Values of m functions.
     constant : bool
         False: f has mean zero, and a^2 = f'K^{-1}f / n. True: f has an unknown constant mean, and
         the likelihood is that of its contrasts (restricted maximum likelihood).
@@ -225,11 +315,16 @@ def _fitted_output_scale(
             f"{rank} distinct points are too few to fit the output scale: give more points, or set "
             "output_scale"
         )
-    white: Array = solve_triangular(factor, values[distinct], lower=True)
-    if constant:
-        ones = solve_triangular(factor, np.ones(rank), lower=True)
-        white -= ones * (ones @ white) / (ones @ ones)
-    return float(np.sqrt(white @ white / freedom)), float(freedom)
+    ones = solve_triangular(factor, np.ones(rank), lower=True)
+    scales = []
+    for values in rows:
+        # One by one, so that rounding does not depend on the other functions.
+        white: Array = solve_triangular(factor, values[distinct], lower=True)
+        if constant:
+            white -= ones * (ones @ white) / (ones @ ones)
+        equal = constant and np.ptp(values) == 0  # then only rounding is left
+        scales.append(0.0 if equal else float(np.sqrt(white @ white / freedom)))
+    return scales, float(freedom)
 
 
 def joint_draws(

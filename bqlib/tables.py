@@ -5,6 +5,7 @@ Tables are those of pandas, or what has the same attributes; this library does n
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,8 @@ from numpy.typing import ArrayLike
 
 from bqlib.arrays import Array
 from bqlib.checks import checked_array
+
+MOST_LISTED = 10  # rows in a message
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,22 +37,23 @@ class Outputs:
     single: bool
 
 
-def outputs_of(values: ArrayLike, points: ArrayLike, n: int) -> Outputs:
+def outputs_of(values: ArrayLike, points: ArrayLike, n: int, stop: str = "") -> Outputs:
     """Values of one output (n,) or of m outputs (n, m), one row for each of n points.
 
     Rows of a table are matched by their index with those of `points`, or with 0 to n - 1 if
-    `points` is no table. A ValueError says what cannot be matched. Numbers may be NaN.
+    `points` is no table. A ValueError says what cannot be matched; `stop` tells it why there are
+    only n points. Numbers may be NaN, as which None and the missing values of tables are read.
     """
     if callable(values):
         raise TypeError(
             "values is a function; it must be an array of the values of f: pass "
             "[f(x) for x in points]"
         )
-    array = checked_array(values, "values of f")
+    array = checked_array(values, "values of f", missing_as_nan=True)
     if array.ndim not in (1, 2) or len(array) != n or not array.size:
         raise ValueError(
-            f"values of f have shape {array.shape}; {n} points need shape ({n},), or ({n}, m) for "
-            "m outputs"
+            f"values of f have shape {array.shape}, but there are {n} points"
+            f"{f' ({stop})' if stop else ''}, which need shape ({n},), or ({n}, m) for m outputs"
         )
     order = _order(values, points, n)
     columns = (array[:, None] if array.ndim == 1 else array)[order].T
@@ -60,21 +64,19 @@ def _order(values: Any, points: Any, n: int) -> Any:
     """Positions of the rows of `values` in the order of the points."""
     if not _is_table(values):
         return slice(None)
-    wanted = list(points.index) if _is_table(points) else list(range(n))
-    given = list(values.index)
+    wanted = points.index.tolist() if _is_table(points) else list(range(n))
+    given = values.index.tolist()
     if given == wanted:
         return slice(None)
     place = {label: row for row, label in enumerate(given)}
-    of_points = (
-        "that of the points" if _is_table(points) else f"0 to {n - 1}, as points are no table"
-    )
-    advice = (
-        "Give points as a table with the same index, or take values in the order of the points "
-        "with values.to_numpy()"
-    )
+    of_points, mend = "that of the points", "Give both the same index"
+    if not _is_table(points):
+        of_points = f"0 to {n - 1}, the numbers of the points"
+        mend = "Give each row the number of its point as index"
+    advice = f"{mend}; or, if values are in the order of the points, pass values.to_numpy()"
     if len(place) < n or len(set(wanted)) < n:
         raise ValueError(
-            f"the index of the values, or of the points, has a label more than once, so that rows "
+            "the index of the values, or of the points, has a label more than once, so that rows "
             f"cannot be matched. {advice}"
         )
     missing = [label for label in wanted if label not in place]
@@ -87,8 +89,9 @@ def _order(values: Any, points: Any, n: int) -> Any:
 
 
 def _is_table(object_: Any) -> bool:
-    # Lists have an `index` too, which is a function.
-    return hasattr(object_, "to_numpy") and hasattr(object_, "index")
+    # Lists have an `index` too, which is a function, and labelled arrays may have a coordinate of
+    # that name.
+    return hasattr(object_, "to_numpy") and hasattr(getattr(object_, "index", None), "tolist")
 
 
 def _names(values: Any, m: int) -> tuple[str, ...]:
@@ -109,21 +112,35 @@ def without_missing(
     points : ndarray, shape (n, d)
     missing : {"refuse", "drop"}
         "refuse": raise a ValueError if a value is NaN. "drop": leave out points where any output
-        is NaN.
+        is NaN. An infinite value raises a ValueError in any case.
     """
     if missing not in ("refuse", "drop"):
         raise ValueError(f'missing is {missing!r}; it must be "refuse" or "drop"')
     bad = np.isnan(outputs.columns).any(axis=0)
     rows = tuple(np.flatnonzero(bad).tolist())
+    infinite = np.flatnonzero(np.isinf(outputs.columns).any(axis=0)).tolist()
+    problems = []
+    if rows and missing == "refuse":
+        problems.append(
+            f"values of f are NaN at points {listed(rows)}, counted from 0: if these runs failed, "
+            'leave the points out with missing="drop"'
+        )
+    if infinite:
+        problems.append(
+            f"values of f are infinite at points {listed(infinite)}, counted from 0; they must be "
+            "finite: look at these runs, and where they failed set NaN"
+        )
+    if problems:
+        raise ValueError("; ".join(problems))
     if not rows:
         return outputs, points, ()
-    if missing == "refuse":
-        more = f" and {len(rows) - 5} more" if len(rows) > 5 else ""
-        raise ValueError(
-            f"values of f are NaN at points {list(rows[:5])}{more}, counted from 0: if these runs "
-            'failed, leave the points out with missing="drop"'
-        )
     if bad.all():
         raise ValueError("all values of f are NaN; at least one must be a number")
     kept = Outputs(outputs.columns[:, ~bad], outputs.names, outputs.single)
     return kept, points[~bad], rows
+
+
+def listed(rows: Sequence[int]) -> str:
+    """The first rows, and how many more there are."""
+    more = f" and {len(rows) - MOST_LISTED} more" if len(rows) > MOST_LISTED else ""
+    return f"{list(rows[:MOST_LISTED])}{more}"

@@ -2,30 +2,39 @@
 
 import inspect
 import json
+import pickle
+import re
 import sys
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
+import pandas
 import pytest
+from scipy import stats
 from scipy.spatial.distance import pdist
 
 import bqlib
 from bqlib import (
     Brownian,
     Candidates,
+    Design,
     Empirical,
     ExponentiatedQuadratic,
     GaussianMixture,
     IntegratedBrownian,
+    Marginals,
     Matern,
     OnCoordinates,
     Product,
     Stein,
     Uniform,
+    Unnormalised,
     embed,
+    sbq,
     sharded,
+    sobol_points,
 )
 from bqlib.designs.design import support
 from bqlib.designs.interpolant import Interpolant
@@ -181,6 +190,47 @@ def test_initial_points_may_repeat(name):
     assert np.isfinite(curve(design)).all()
 
 
+@pytest.mark.parametrize("name", [*ALL, "joint", "kernel_thinning"])
+def test_initial_points_may_be_all(name):
+    initial = TARGET.sample(7, np.random.default_rng(5))
+    for candidates in (Candidates(), Candidates(fresh=True), POOL[:3]):
+        design = make(name, 7, candidates=candidates, initial=initial)
+        np.testing.assert_array_equal(design.points, initial)
+        assert design.stop == ""
+    if name != "kernel_thinning":
+        assert design.rule is make(name, 8, initial=initial).rule
+    with pytest.raises(ValueError, match=r"candidates have shape \(50, 3\)"):
+        make(name, 7, candidates=np.zeros((50, 3)), initial=initial)
+    with pytest.raises(ValueError, match="already 7 initial points: n must be at least 7"):
+        make(name, 6, initial=initial)
+
+
+def test_what_only_draws_candidates_needs_no_draws_where_all_points_are_initial():
+    target = Unnormalised(1, score=lambda x: -x)  # cannot be drawn from
+    kernel, initial = Stein(target, constant=1.0), [[0.0], [1.0]]
+    design = sbq(target, kernel, 2, rng=0, initial=initial)
+    np.testing.assert_array_equal(design.points, initial)
+    with pytest.raises(TypeError, match="Unnormalised"):
+        sbq(target, kernel, 3, rng=0, initial=initial)
+
+
+def test_a_design_of_any_points_has_bq_weights():
+    embedding = embed(KERNEL, TARGET)
+    design = Design(embedding, POOL[:5])
+    assert design.rule is bq and design.stop == ""
+    np.testing.assert_array_equal(design.weights, bq(embedding, POOL[:5]).final(5))
+    assert pickle.loads(pickle.dumps(design)).rule is bq
+
+
+def test_a_design_takes_a_table_of_inputs_by_their_names():
+    inputs = Marginals({"a": stats.norm(3, 1), "b": stats.uniform(0, 5)})
+    points = sobol_points(inputs, 6, rng=0)
+    table = pandas.DataFrame(points[:, ::-1], columns=["b", "a"])
+    np.testing.assert_array_equal(Design(embed(KERNEL, inputs), table).points, points)
+    with pytest.raises(ValueError, match="points of the design are a table with the columns"):
+        Design(embed(KERNEL, inputs), table.rename(columns={"a": "c"}))
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_fresh_pools(name):
     fresh = Candidates(size=150, fresh=True)
@@ -199,7 +249,7 @@ def test_fresh_pools(name):
     [
         ({"n": 0}, "n is 0; it must be at least 1"),
         ({"n": -1}, "n is -1; it must be at least 1"),
-        ({"n": 3, "initial": np.zeros((3, 2))}, "already 3 initial points: n must be at least 4"),
+        ({"n": 2, "initial": np.zeros((3, 2))}, "already 3 initial points: n must be at least 3"),
         ({"rng": -1}, "rng is -1; it must be at least 0"),
         ({"initial": [[np.nan, 0.0]]}, "NaN"),
         ({"initial": [[0.0, 0.0, 0.0]]}, r"\(1, 3\)"),
@@ -386,6 +436,45 @@ def test_sobol_points_follow_the_target():
 def test_more_points_than_a_sobol_sequence_has_are_refused():
     with pytest.raises(ValueError, match="n is 2147483648; a Sobol sequence has at most 2\\^30"):
         make("sobol", 2**31)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        TARGET,
+        Uniform([1.0, 2.0], [4.0, 8.0]),
+        Marginals([stats.expon(), stats.norm(7, 2)]),
+        Product([GaussianMixture([1.0], [[5.0]], [[[4.0]]]), Uniform([0.0], [2.0])]),
+    ],
+    ids=lambda target: type(target).__name__,
+)
+def test_sobol_points_need_no_kernel(target):
+    points = sobol_points(target, 24, rng=7)
+    assert points.shape == (24, 2)
+    np.testing.assert_array_equal(points, make("sobol", 24, target, rng=7).points)
+    np.testing.assert_array_equal(sobol_points(target, 48, rng=7)[:24], points)
+    assert not np.isin(sobol_points(target, 24, rng=8), points).any()
+    rng = np.random.default_rng(7)
+    np.testing.assert_array_equal(sobol_points(target, 24, rng=rng), points)
+    assert not np.isin(sobol_points(target, 24, rng=rng), points).any()
+
+
+@pytest.mark.parametrize(
+    "target, n, rng, error, said",
+    [
+        (TARGET, 0, 0, ValueError, "n is 0; it must be at least 1"),
+        (TARGET, 2.5, 0, TypeError, "n is 2.5; it must be a whole number"),
+        (TARGET, 2**31, 0, ValueError, "a Sobol sequence has at most 2^30"),
+        (TARGET, 4, None, TypeError, "rng is required"),
+        (Empirical(POOL), 4, 0, TypeError, "to Empirical; it works for GaussianMixture, Uniform"),
+        (Unnormalised(1, score=np.negative), 4, 0, TypeError, "use sbq or herding, which need a k"),
+        (KERNEL, 4, 0, TypeError, "cannot map the unit cube to ExponentiatedQuadratic"),
+    ],
+    ids=str,
+)
+def test_what_sobol_points_cannot_be(target, n, rng, error, said):
+    with pytest.raises(error, match=re.escape(said)):
+        sobol_points(target, n, rng=rng)
 
 
 def test_sobol_points_of_a_product_are_those_of_its_blocks():

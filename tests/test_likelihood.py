@@ -242,7 +242,7 @@ def test_a_fitted_kernel_beside_a_design():
     values = np.cos(2 * design.points[:, 0])
     fit = fit_kernel(design.embedding.kernel, design.points, values)
     refitted = replace(design, embedding=embed(fit.kernel, NORMAL), rule=bq)
-    result = refitted.integrate(values=values)
+    result = refitted.integrate(values=values, rule=bq)
     assert abs(result.mean - np.exp(-2)) < 3 * result.std
     np.testing.assert_allclose(result.output_scale, fit.output_scale, rtol=1e-3)
 

@@ -3,21 +3,26 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas
 import pytest
 from scipy.special import stdtr
 
 from bqlib import (
     Brownian,
+    Design,
     ExponentiatedQuadratic,
     GaussianMixture,
+    Matern,
     Stein,
     Uniform,
     embed,
     herding,
+    iid,
     sbq,
+    sobol_points,
 )
 from bqlib.discrepancy import mmd
-from bqlib.posterior import integral, joint_draws
+from bqlib.posterior import integral, integrals, joint_draws
 from bqlib.weights import bq, final, nonnegative, simplex, sum_to_one, uniform
 
 DRAWS = 1500
@@ -48,11 +53,9 @@ def draws_of_the_model(embedding, points, output_scale, seed):
 
 def coverage(embedding, points, weights, pairs, level, **options):
     """Share of draws whose integral lies in its interval."""
-    inside = 0
-    for truth, *values in pairs:
-        lower, upper = integral(embedding, points, weights, values, **options).interval(level)
-        inside += lower < truth < upper
-    return inside / len(pairs)
+    found = integrals(embedding, points, weights, pairs[:, 1:], **options)
+    lower, upper = np.transpose([result.interval(level) for result in found])
+    return np.mean((lower < pairs[:, 0]) & (pairs[:, 0] < upper))
 
 
 def test_posterior_by_hand():
@@ -88,7 +91,7 @@ def test_intervals_hold_the_integral_as_often_as_they_say(embedding, points, rul
 def test_std_of_other_rules_is_their_root_mean_squared_error(embedding, points, rule):
     weights = rule(embedding, points).final(len(points))
     pairs = draws_of_the_model(embedding, points, output_scale=3.0, seed=5)
-    results = [integral(embedding, points, weights, values) for _, *values in pairs]
+    results = integrals(embedding, points, weights, pairs[:, 1:])
     errors = np.array([result.mean for result in results]) - pairs[:, 0]
     expected = 3.0 * mmd(embedding, points, weights)
     np.testing.assert_allclose(np.sqrt(np.mean(errors**2)), expected, rtol=0.06)
@@ -204,7 +207,8 @@ def test_integrate_in_three_ways(design):
 
     scalar = design.integrate(one)
     assert calls == [(2,)] * 30
-    assert scalar.mean == pytest.approx(design.weights @ f(design.points), rel=1e-14)
+    weights = final(sum_to_one, design.embedding, design.points)
+    assert scalar.mean == pytest.approx(weights @ f(design.points), rel=1e-14)
     # Gaussian integrals: exp(-|x|^2) = sqrt(2 pi / 2)^2 N(x; 0, I/2).
     target = design.embedding.target
     exact = sum(
@@ -245,7 +249,222 @@ def test_integrate_with_another_rule_or_output_scale(design):
     weights = sum_to_one(design.embedding, design.points).final(30)
     assert result.mean == pytest.approx(weights @ (100 + design.points[:, 0]), rel=1e-14)
     assert result.std == mmd(design.embedding, design.points, weights)
-    assert abs(result.mean - 100.05) < 0.2 < abs(design.integrate(f).mean - 100.05)
+    assert abs(result.mean - 100.05) < 0.2 < abs(design.integrate(f, rule=bq).mean - 100.05)
+    assert design.integrate(f, rule=bq).mean == design.weights @ f(design.points.T)
+
+
+@pytest.mark.parametrize("kernel", [ExponentiatedQuadratic(0.3), Matern(0.5, nu=2.5)], ids=repr)
+@pytest.mark.parametrize("n", [10, 30, 100])
+def test_the_interval_of_a_design_does_not_depend_on_the_mean_of_f(kernel, n):
+    normal = GaussianMixture([1.0], [[0.0]], [[[1.0]]])
+    design = Design(embed(kernel, normal), sobol_points(normal, n, rng=1))
+    values, truths = joint_draws(design.embedding, design.points, 1200, 2)
+
+    def covered(mean, **options):
+        found = design.integrate(values=(values + mean).T, **options)
+        ends = np.array([result.interval(0.95) for result in found])
+        return np.mean((ends[:, 0] < truths + mean) & (truths + mean < ends[:, 1]))
+
+    shares = covered(0.0), covered(10.0)
+    assert all(0.93 < share < 0.97 for share in shares), shares
+    assert shares[0] == pytest.approx(shares[1], abs=2e-3)  # but for rounding
+    # Control: a mean of zero does not hold for f of mean 10.
+    assert covered(10.0, rule=bq) < 0.9
+
+
+def test_values_have_an_unknown_mean_by_default_and_other_rules_stay(design):
+    f = 10 + np.cos(design.points[:, 0])
+    default, known = (design.integrate(values=f, **o) for o in ({}, {"rule": bq}))
+    weights = final(sum_to_one, design.embedding, design.points)
+    assert vars(default) == vars(integral(design.embedding, design.points, weights, f))
+    assert vars(known) == vars(integral(design.embedding, design.points, design.weights, f))
+    assert (default.freedom, known.freedom) == (29, 30)
+    np.testing.assert_array_equal(design.weights, final(bq, design.embedding, design.points))
+    for rule in (uniform, nonnegative, simplex):
+        own = replace(design, rule=rule).integrate(values=f)
+        assert vars(own) == vars(design.integrate(values=f, rule=rule))
+
+
+def test_equal_values_show_no_scale(design):
+    result = design.integrate(values=np.full(30, 0.1))
+    assert result.output_scale == result.std == 0 and result.mean == pytest.approx(0.1, rel=1e-12)
+    (warning,) = result.warnings
+    assert "all values are equal" in warning and "set output_scale" in warning
+    assert "all values are equal" in result._repr_html_()
+    # Not where the scale is given, nor where a mean of zero makes the values a scale.
+    for options in ({"output_scale": 1.0}, {"rule": bq}):
+        other = design.integrate(values=np.full(30, 0.1), **options)
+        assert other.std > 0 and other.warnings == ()
+    assert "all values are equal" in design.integrate(values=np.zeros(30), rule=bq).warnings[0]
+    assert design.integrate(values=np.append(np.full(29, 0.1), 0.1 + 1e-9)).warnings == ()
+
+
+def test_a_low_sum_of_weights_is_told(embedding):
+    far = iid(embedding.target, ExponentiatedQuadratic(0.05), 9, rng=0)
+    values = far.points[:, 0]
+    total = final(bq, far.embedding, far.points).sum()
+    (warning,) = far.integrate(values=values, rule=bq).warnings
+    assert total < 0.1 and f"the weights sum to {total:.2g}: the points cover little" in warning
+    assert "with the weights of bqlib.weights.sum_to_one" in warning
+    assert far.integrate(values=values, rule=sum_to_one).warnings == ()
+    near = iid(embedding.target, ExponentiatedQuadratic(2.0), 9, rng=0)
+    assert near.integrate(values=values, rule=bq).warnings == ()
+
+
+def test_each_of_many_integrals_is_the_integral_of_its_function(embedding, points):
+    values = np.array([np.cos(points[:, 0]), points[:, 1], np.ones(8), 1e6 * points[:, 0]])
+    for rule in (bq, sum_to_one):
+        weights = rule(embedding, points).final(8)
+        for options in ({}, {"output_scale": 2.0}):
+            found = integrals(embedding, points, weights, values, **options)
+            alone = [integral(embedding, points, weights, row, **options) for row in values]
+            assert [vars(one) for one in found] == [vars(one) for one in alone]
+    found = integrals(embedding, points, weights, values[:2], names="ab")
+    assert [one.name for one in found] == ["a", "b"]
+    with pytest.raises(ValueError, match=r"shape \(8,\); m functions need shape \(m, n\)"):
+        integrals(embedding, points, weights, values[0])
+
+
+def outputs(x):
+    """Two outputs at points (n, 2), or at one (2,)."""
+    return np.stack([np.cos(x[..., 0]), 10 + x[..., 1]], axis=-1)
+
+
+def test_several_outputs_have_an_integral_each(design):
+    values = outputs(design.points)
+    alone = [design.integrate(values=column) for column in values.T]
+    table = pandas.DataFrame(values, columns=["flow", "heat"])
+    for found, names in [
+        (design.integrate(values=values), ["", ""]),
+        (design.integrate(values=table), ["flow", "heat"]),
+        (design.integrate(values=table[::-1]), ["flow", "heat"]),
+        (design.integrate(outputs), ["", ""]),
+        (design.integrate(outputs, vectorized=True), ["", ""]),
+        (design.integrate(lambda x: tuple(outputs(x))), ["", ""]),
+        (
+            design.integrate(
+                lambda x: pandas.DataFrame(outputs(x), columns=["flow", "heat"]), vectorized=True
+            ),
+            ["flow", "heat"],
+        ),
+    ]:
+        assert isinstance(found, tuple) and [one.name for one in found] == names
+        assert [vars(replace(one, name="")) for one in found] == [vars(one) for one in alone]
+
+
+def test_the_weights_of_several_outputs_are_computed_once(design):
+    asked = []
+
+    def rule(embedding, points):
+        asked.append(len(points))
+        return bq(embedding, points)
+
+    design.integrate(values=outputs(design.points), rule=rule)
+    assert asked == [30]
+
+
+def test_one_output_has_one_integral_in_any_shape(design):
+    f = np.cos(design.points[:, 0])
+    expected = vars(design.integrate(values=f))
+    for found in (
+        design.integrate(values=f[:, None]),
+        design.integrate(lambda x: np.cos(x[:1])),
+        design.integrate(lambda x: [np.cos(x[0])]),
+        design.integrate(lambda x: np.cos(x[:, :1]), vectorized=True),
+    ):
+        assert vars(found) == expected
+    named = design.integrate(values=pandas.DataFrame({"flow": f}))
+    assert named.name == "flow" and vars(replace(named, name="")) == expected
+
+
+def test_a_series_in_another_order_is_the_same_values(design):
+    series = pandas.Series(np.cos(design.points[:, 0]), name="flow")
+    shuffled = series.sample(frac=1, random_state=1)
+    assert list(shuffled.index) != list(series.index)
+    found = design.integrate(values=shuffled)
+    assert vars(found) == vars(design.integrate(values=series))
+    with pytest.raises(
+        ValueError, match="is not 0 to 29, the numbers of the points: 0 has no value"
+    ):
+        design.integrate(values=series.set_axis(range(1, 31)))
+
+
+def test_a_failed_run_costs_one_point(design):
+    f = np.cos(design.points[:, 0])
+    failed = f.copy()
+    failed[[4, 11]] = np.nan
+    with pytest.raises(ValueError, match=r'NaN at points \[4, 11\].* with missing="drop"'):
+        design.integrate(values=failed)
+    found = design.integrate(values=failed, missing="drop")
+    others = Design(design.embedding, np.delete(design.points, [4, 11], axis=0))
+    expected = others.integrate(values=np.delete(f, [4, 11]))
+    assert vars(replace(found, warnings=())) == vars(expected)
+    assert found.warnings == (
+        "the points [4, 11], counted from 0, have no value and were left out: the estimate is that "
+        "of the other 28 points",
+    )
+    assert len(design.points) == 30  # the design itself keeps them
+    both = design.integrate(values=np.column_stack([failed, f]), missing="drop")
+    assert [one.warnings for one in both] == [found.warnings] * 2 and both[0].mean == both[1].mean
+    called = design.integrate(
+        lambda x: np.where(np.isin(x[0], design.points[[4, 11], 0]), np.nan, np.cos(x[0])),
+        missing="drop",
+    )
+    assert vars(called) == vars(found)
+    own = replace(design, rule=uniform).integrate(values=failed, missing="drop")
+    assert own.mean == pytest.approx(np.nanmean(failed), rel=1e-12)
+
+
+def test_nothing_is_told_where_nothing_is_missing(design):
+    f = np.cos(design.points[:, 0])
+    found = design.integrate(values=f, missing="drop")
+    assert found.warnings == () and vars(found) == vars(design.integrate(values=f))
+    for values in (np.where(np.arange(30) == 3, np.inf, f), np.full(30, np.nan)):
+        with pytest.raises(ValueError, match=r"infinite at points \[3\]|all values of f are NaN"):
+            design.integrate(values=values, missing="drop")
+    with pytest.raises(ValueError, match="missing is 'omit'; it must be"):
+        design.integrate(values=f, missing="omit")
+
+
+@pytest.mark.parametrize(
+    "f, vectorized, error, message",
+    [
+        (lambda x: None, False, TypeError, r"f returned None.* Where f fails, return NaN, and set"),
+        (lambda x: None, True, TypeError, "f returned None; it must return numbers"),
+        (lambda x: "1.0", False, TypeError, r"must hold real numbers, not <U3 \(text\)"),
+        (lambda x: ["1.0"] * 30, True, TypeError, "must hold real numbers, not <U3"),
+        (lambda x: x[0] + 1j, False, TypeError, r"not complex128 \(complex numbers\)"),
+        (
+            lambda x: pandas.DataFrame({"a": [1.0], "b": [2.0]}),
+            False,
+            ValueError,
+            r"shape \(1, 2\) for one point of shape \(2,\); it must return a number, or shape \(m,",
+        ),
+        (
+            lambda x: np.ones(1 + (x[0] > 0)),
+            False,
+            ValueError,
+            r"shape \((1|2),\) at \[.*\] and shape \((1|2),\) at \[.*; it must return as many",
+        ),
+        (
+            lambda x: 1.0 if x[0] > 0 else [1.0],
+            False,
+            ValueError,
+            r"shape \(1?,?\) at .* and shape \(1?,?\) at",
+        ),
+        (lambda x: np.ones(29), True, ValueError, r"shape \(29,\) for points of shape \(30, 2\)"),
+        (lambda x: np.ones((2, 30)), True, ValueError, r"shape \(2, 30\) .* or \(30, m\) for m"),
+        (
+            lambda x: pandas.Series(x[:, 0], index=range(5, 35)),
+            True,
+            ValueError,
+            "is not 0 to 29, the numbers of the points: 0 has no value, nor have 4 more",
+        ),
+    ],
+)
+def test_what_f_returned_is_told(design, f, vectorized, error, message):
+    with pytest.raises(error, match=message):
+        design.integrate(f, vectorized=vectorized)
 
 
 @pytest.mark.parametrize(
@@ -253,11 +472,11 @@ def test_integrate_with_another_rule_or_output_scale(design):
     [
         ([], {}, "you gave neither f nor values; give"),
         ([np.sum], {"values": [1.0]}, "you gave both f and values; give"),
-        ([lambda x: x], {}, r"shape \(2,\) for one point .* set vectorized=True"),
+        ([lambda x: x[None]], {}, r"shape \(1, 2\) for one point .* set vectorized=True"),
         (
             [np.sum],
             {"vectorized": True},
-            r"shape \(\) .* must return shape \(30,\)\. .* set vectorized=F",
+            r"shape \(\) .* must return shape \(30,\), or .* set vectorized=F",
         ),
     ],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -12,26 +12,22 @@ from numpy.typing import ArrayLike
 
 from bqlib.arrays import Array, Seed, read_only, with_read_only_arrays
 from bqlib.candidates import Candidates
-from bqlib.checks import (
-    LONGEST,
-    checked_array,
-    checked_column,
-    checked_count,
-    checked_rng,
-)
+from bqlib.checks import LONGEST, checked_array, checked_count, checked_rng
 from bqlib.discrepancy import mmd
 from bqlib.embeddings import Embedding, embed
 from bqlib.kernels import Kernel, OnStandard, Stein
 from bqlib.marginals import Marginals, points_for
 from bqlib.notebook import html_table
 from bqlib.pivots import first_occurrence
-from bqlib.posterior import Integral, integral
+from bqlib.posterior import integrals
 from bqlib.streams import Spawning
+from bqlib.tables import Outputs, listed, outputs_of, without_missing
 from bqlib.targets import Product, Target, Uniform
-from bqlib.weights import Rule, final
+from bqlib.weights import Rule, bq, final, sum_to_one
 
 MOST_POINTS_SHOWN = 1000  # with their weights, which take a second of more points
 FIRST_POINTS = 5  # shown one by one
+Function = Callable[[Array], Any]  # whose integral is wanted
 Pool = Candidates | ArrayLike  # how to draw candidates, or the candidates (M, d) themselves
 
 
@@ -39,25 +35,28 @@ Pool = Candidates | ArrayLike  # how to draw candidates, or the candidates (M, d
 class Design:
     """An ordered sequence of points for one (kernel, target) pair, with their weights.
 
-    Every rule returns one. The first m points are the design of size m, except for
-    :func:`joint` and :func:`kernel_thinning`, whose points are one set. `weights` has the weights
-    of all n points, and :meth:`integrate` estimates integrals with them.
+    Every rule returns one, and you can make one of points that you have. The first m points are the
+    design of size m, except for :func:`joint` and :func:`kernel_thinning`, whose points are one
+    set. `weights` has the weights of all n points, and :meth:`integrate` estimates integrals.
 
     Attributes
     ----------
     embedding : Embedding
         The pair the points were made for.
     points : ndarray, shape (n, d)
-        In the order they were picked, in the units of the target; read-only.
+        In the order they were picked, in the units of the target; read-only. For
+        :class:`Marginals` you may give a table, whose columns are taken by name.
     rule : callable
-        The weight rule that goes with the points: a function of :mod:`bqlib.weights`.
+        The weight rule that goes with the points: a function of :mod:`bqlib.weights` (default:
+        :func:`bqlib.weights.bq`).
     stop : str
         Empty, or why there are fewer points than you asked for.
 
     Raises
     ------
     ValueError
-        If there are no points, or they are not a finite array (n, d).
+        If there are no points, or they are not a finite array (n, d). If they are a table whose
+        columns are not the inputs of the Marginals.
 
     Notes
     -----
@@ -74,11 +73,14 @@ class Design:
     >>> f = design.points[:, 0] ** 2  # its integral is 1/3
     >>> round(float(design.weights @ f), 2)
     0.33
+    >>> bqlib.Design(bqlib.embed(kernel, target), [[0.2], [0.4], [0.8]]).weights.round(3)
+    array([0.2, 0.3, 0.4])
     """
 
     embedding: Embedding
     points: Array
-    rule: Rule
+    # Not as a default, which documentation would take for a method.
+    rule: Rule = field(default_factory=lambda: bq)
     stop: str = ""
 
     def __post_init__(self) -> None:
@@ -130,48 +132,61 @@ class Design:
 
     def integrate(
         self,
-        f: Callable[[Array], Any] | None = None,
+        f: Function | None = None,
         *,
-        values: ArrayLike | None = None,
+        values: Any = None,
         vectorized: bool = False,
         rule: Rule | None = None,
         output_scale: float | None = None,
-    ) -> Integral:
-        """Estimate the integral of f under the target.
+        missing: str = "refuse",
+    ) -> Any:
+        """Estimate the integral of f, or of each output of f, under the target.
 
         Parameters
         ----------
         f : callable, optional
-            Called once for each distinct point, with an array of shape (d,), and returns a number.
-        values : array_like, shape (n,) or (n, 1), optional
-            f at `points`, if you computed it elsewhere: also a column of a table, or a table of one
-            column. Give this or `f`, not both.
+            Called once for each distinct point, with an array of shape (d,), and returns a number,
+            or shape (m,) for m outputs.
+        values : array_like, shape (n,) or (n, m), optional
+            f at `points`, if you computed it elsewhere: one output, or m. The rows of a pandas
+            Series or DataFrame are matched by its index, which must have 0 to n - 1 in any order.
+            Give this or `f`, not both.
         vectorized : bool
-            True: `f` is called once, with all distinct points (m, d), and returns shape (m,).
+            True: `f` is called once, with all distinct points (u, d), and returns shape (u,), or
+            (u, m) for m outputs.
         rule : callable, optional
-            A weight rule to use instead of the design's own. With
-            :func:`bqlib.weights.sum_to_one`, the mean of f adds nothing to the error.
+            A weight rule. By default that of the design; but for BQ weights it is
+            :func:`bqlib.weights.sum_to_one`, which takes the mean of f to be any constant. For an f
+            whose mean is zero before any value is known, pass :func:`bqlib.weights.bq`.
         output_scale : float, optional
             Typical size of f about its mean: f has prior variance output_scale^2 k(x, x). By
-            default it is fitted to the values.
+            default it is fitted to the values, for each output.
+        missing : {"refuse", "drop"}
+            What to do with values that are NaN or missing. "refuse": raise a ValueError. "drop":
+            leave out points where any output is NaN, compute the weights of the others, and name
+            the points in `warnings` of the result.
 
         Returns
         -------
-        Integral
-            With `mean`, `std` and `interval(level)`: see :class:`bqlib.posterior.Integral` for
-            what the standard deviation means.
+        Integral, or tuple of m Integral
+            With `mean`, `std`, `interval(level)` and `warnings`: see
+            :class:`bqlib.posterior.Integral` for what the standard deviation means. One Integral
+            for one output, also of shape (n, 1); otherwise one for each output, whose `name` is
+            the column of your table.
 
         Raises
         ------
         ValueError
-            If `values` or `f` does not give one finite number for each point.
+            If `values` or `f` does not give one finite number for each point and output, if the
+            index of a table does not fit, if `missing` is another word, or if the output scale
+            cannot be fitted, as only one point has a value.
         TypeError
             If `f` is not a function, or values are not real numbers.
 
         Notes
         -----
-        m calls of `f` at m distinct points, or one if vectorized, and O(n^3) time for the weights
-        and the output scale.
+        u calls of `f` at u distinct points, or one if vectorized, and O(n^3 + m n^2) time for the
+        weights and the output scales.
 
         Examples
         --------
@@ -190,48 +205,76 @@ class Design:
                 "points as values="
             )
         if f is not None and values is None:
-            values = self._evaluate(f, vectorized)
-        elif f is not None or values is None:
+            outputs = self._evaluate(f, vectorized)
+        elif f is None and values is not None:
+            outputs = outputs_of(values, self.points, len(self.points), self.stop)
+        else:
             given = "both f and values" if f is not None else "neither f nor values"
             raise ValueError(f"you gave {given}; give exactly one of them")
-        values = checked_column(values, "values of f")
-        if self.stop and values.shape != (len(self.points),):
-            raise ValueError(
-                f"values have shape {values.shape}, but the design has {len(self.points)} "
-                f"points ({self.stop}); give one value for each"
+        outputs, points, left_out = without_missing(outputs, self.points, missing)
+        if rule is None:
+            rule = sum_to_one if self.rule is bq else self.rule
+        known = rule is self.rule and not left_out
+        weights = self.weights if known else final(rule, self.embedding, points)
+        found = integrals(
+            self.embedding,
+            points,
+            weights,
+            outputs.columns,
+            names=outputs.names,
+            output_scale=output_scale,
+        )
+        if left_out:
+            warning = (
+                f"the points {listed(left_out)}, counted from 0, have no value and were left out: "
+                f"the estimate is that of the other {len(points)} points"
             )
-        weights = self.weights
-        if rule is not None:
-            weights = final(rule, self.embedding, self.points)
-        return integral(self.embedding, self.points, weights, values, output_scale=output_scale)
+            found = tuple(replace(one, warnings=(warning, *one.warnings)) for one in found)
+        return found[0] if outputs.single else found
 
-    def _evaluate(self, f: Callable[[Array], Any], vectorized: bool) -> Array:
+    def _evaluate(self, f: Function, vectorized: bool) -> Outputs:
         distinct, index = np.unique(first_occurrence(self.points), return_inverse=True)
-        points = self.points[distinct]
-        if vectorized:
-            values = _numbers_from(f(points))
-            if values.shape != (len(points),):
-                raise ValueError(
-                    f"f returned shape {values.shape} for points of shape {points.shape}; it must "
-                    f"return shape ({len(points)},). If f takes one point, set vectorized=False"
-                )
-            return values[index]
-        found = []
-        for x in points:
-            value = _numbers_from(f(x))
-            if value.shape != ():
-                raise ValueError(
-                    f"f returned shape {value.shape} for one point of shape {x.shape}; it must "
-                    "return a number. If f takes all points at once, set vectorized=True"
-                )
-            found.append(float(value))  # the array may be one that f uses again
-        return np.array(found)[index]
+        found = (_all_at_once if vectorized else _one_by_one)(f, self.points[distinct])
+        return Outputs(found.columns[:, index], found.names, found.single)
+
+
+def _all_at_once(f: Function, points: Array) -> Outputs:
+    answer = f(points)
+    shape, n = _numbers_from(answer).shape, len(points)
+    if len(shape) not in (1, 2) or shape[0] != n or 0 in shape:
+        raise ValueError(
+            f"f returned shape {shape} for points of shape {points.shape}; it must return shape "
+            f"({n},), or ({n}, m) for m outputs. If f takes one point, set vectorized=False"
+        )
+    return outputs_of(answer, points, n)
+
+
+def _one_by_one(f: Function, points: Array) -> Outputs:
+    found: list[Array] = []
+    for x in points:
+        value = _numbers_from(f(x))
+        if value.ndim > 1 or not value.size:
+            raise ValueError(
+                f"f returned shape {value.shape} for one point of shape {x.shape}; it must return "
+                "a number, or shape (m,) for m outputs. If f takes all points at once, set "
+                "vectorized=True"
+            )
+        if found and value.shape != found[0].shape:
+            raise ValueError(
+                f"f returned shape {found[0].shape} at {points[0]} and shape {value.shape} at {x}; "
+                "it must return as many numbers at every point. Where it fails, return as many NaN"
+            )
+        found.append(value.copy())  # the array may be one that f uses again
+    return outputs_of(np.array(found), points, len(points))
 
 
 def _numbers_from(answer: Any) -> Array:
     if answer is None:
-        raise TypeError("f returned None; it must return numbers: check its return statement")
-    return checked_array(answer, "values of f")
+        raise TypeError(
+            "f returned None; it must return numbers: check its return statement. Where f fails, "
+            'return NaN, and set missing="drop"'
+        )
+    return checked_array(answer, "values of f", missing_as_nan=True)
 
 
 Requirement = Callable[..., None]  # of what a design is called with, without its rng and initial
@@ -276,9 +319,9 @@ class Request:
     n : int
         Number of points, `initial` included.
     initial : ndarray, shape (m, d)
-        Points to start from, m < n.
+        Points to start from, m <= n.
     pool : ndarray, shape (M, d), or None
-        The candidates of every step, or None if each step draws its own.
+        The candidates of every step, or None if each step draws its own, or if m = n leaves none.
     candidates : Candidates
         How a step draws its own candidates; not used if there is a pool.
     rng : bqlib.streams.Spawning
@@ -318,13 +361,17 @@ def checked_request(
         initial = np.empty((0, target.dim))
     first = points_for(target, initial, "initial points").copy()
     n = checked_count(n, "n", 1)
-    if n <= len(first):
+    if n < len(first):
         raise ValueError(
             f"n is {n}, but there are already {len(first)} initial points: n must be at least "
-            f"{len(first) + 1}"
+            f"{len(first)}"
         )
     if isinstance(candidates, Candidates) and candidates.fresh:
         return Request(embedding, n, first, None, candidates, rng)
+    if n == len(first):  # no step looks at a pool
+        if not isinstance(candidates, Candidates):
+            points_for(target, candidates, "candidates")
+        return Request(embedding, n, first, None, Candidates(size=1, fresh=True), rng)
     if isinstance(candidates, Candidates):
         candidates = candidates.draw(target, rng)
     pool = points_for(target, candidates, "candidates").copy()

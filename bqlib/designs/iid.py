@@ -42,7 +42,7 @@ def iid(
     kernel : Kernel
         Defines the MMD of the design. The points do not depend on it.
     n : int
-        Number of points.
+        Number of points, at least the number of initial points.
     rng : numpy.random.Generator or int
         A generator, or the seed of one. Draws the points.
     candidates : Candidates or array_like, shape (M, d), optional
@@ -58,7 +58,7 @@ def iid(
     Raises
     ------
     ValueError
-        If n is below 1, or not above the number of initial points; if points are not finite arrays
+        If n is below 1, or below the number of initial points; if points are not finite arrays
         (m, d); or if target and kernel differ in dimension.
     TypeError
         If `rng` is neither a seed nor a Generator, if the pair has no embedding, or if the target

@@ -85,7 +85,7 @@ def joint(
     kernel : Kernel
         Defines the MMD. It must have an embedding with the target, and both must have gradients.
     n : int
-        Number of points.
+        Number of points, at least the number of initial points.
     rng : numpy.random.Generator or int
         A generator, or the seed of one. Draws the candidates, unless they are given as an array;
         required in any case.
@@ -93,7 +93,7 @@ def joint(
         How to draw the pool of the SBQ design to start from (default: 10,000 draws from the
         target), or the pool itself.
     initial : array_like, shape (m, d), optional
-        Points that do not move. They count among the n, and come first; n must be larger than m.
+        Points that do not move. They count among the n, and come first.
     iterations : int, optional
         Largest number of steps of L-BFGS (default: 600 + 6 n).
 
@@ -108,7 +108,7 @@ def joint(
     Raises
     ------
     ValueError
-        If n is below 1, not above the number of initial points or, with a fixed pool, above that of
+        If n is below 1 or below the number of initial points or, with a fixed pool, above that of
         initial points and candidates together; if points are not finite arrays (m, d); or if target
         and kernel differ in dimension. If the kernel mean is zero at every candidate, as no point
         can be picked then. If `iterations` is negative.

@@ -15,7 +15,7 @@ from bqlib.weights import uniform
 
 _NEEDS_A_POOL = (
     "kernel_thinning needs a fixed pool and no initial points: use fresh=False, and leave out "
-    "initial"
+    "initial, unless it has all n points"
 )
 
 
@@ -46,7 +46,7 @@ def kernel_thinning(
     kernel : Kernel
         Defines the MMD. It must have an embedding with the target: see :func:`bqlib.embed`.
     n : int
-        Number of points.
+        Number of points, at least the number of initial points.
     rng : numpy.random.Generator or int
         A generator, or the seed of one. Draws the signs of the thinning, and the candidates unless
         they are given as an array.
@@ -55,7 +55,7 @@ def kernel_thinning(
         It is halved as often as n points allow: of M = 10,000 candidates, n = 300 points use the
         first 9,600, which are halved five times.
     initial : array_like, optional
-        Must be empty: thinning cannot start from given points.
+        Must be empty, as thinning cannot start from given points, or all n points.
 
     Returns
     -------
@@ -67,9 +67,10 @@ def kernel_thinning(
     ImportError
         If goodpoints is not installed.
     ValueError
-        If n is below 1, not above the number of initial points or, with a fixed pool, above that of
+        If n is below 1 or below the number of initial points or, with a fixed pool, above that of
         initial points and candidates together; if points are not finite arrays (m, d); or if target
-        and kernel differ in dimension. If candidates are fresh, or there are initial points.
+        and kernel differ in dimension. If candidates are fresh, or there are initial points, but
+        not n.
     TypeError
         If `rng` is neither a seed nor a Generator, if the pair has no embedding, or if the target
         cannot be sampled and you pass no candidates.
@@ -94,14 +95,16 @@ def kernel_thinning(
     >>> design.points.shape  # doctest: +SKIP
     (16, 1)
     """
+    request = checked_request(target, kernel, n, rng, candidates, initial)
+    kernel = request.embedding.kernel  # of points in the units of the target
+    if len(request.initial) == request.n:
+        return Design(request.embedding, request.initial, uniform)
     try:
         from goodpoints import kt  # of an extra
     except ImportError:
         raise ImportError(
             "kernel_thinning needs the package goodpoints: run pip install 'bqlib[thinning]'"
         ) from None
-    request = checked_request(target, kernel, n, rng, candidates, initial)
-    kernel = request.embedding.kernel  # of points in the units of the target
     if request.pool is None or len(request.initial):
         raise ValueError(_NEEDS_A_POOL)
     halvings = (len(request.pool) // n).bit_length() - 1

@@ -30,7 +30,7 @@ def p_greedy(
     kernel : Kernel
         Defines the MMD. It must have an embedding with the target: see :func:`bqlib.embed`.
     n : int
-        Number of points.
+        Number of points, at least the number of initial points.
     rng : numpy.random.Generator or int
         A generator, or the seed of one. Draws the candidates, unless they are given as an array;
         required in any case.
@@ -48,7 +48,7 @@ def p_greedy(
     Raises
     ------
     ValueError
-        If n is below 1, not above the number of initial points or, with a fixed pool, above that of
+        If n is below 1 or below the number of initial points or, with a fixed pool, above that of
         initial points and candidates together; if points are not finite arrays (m, d); or if target
         and kernel differ in dimension.
     TypeError

@@ -9,9 +9,11 @@ from scipy.stats import qmc
 
 from bqlib.arrays import Array, Seed
 from bqlib.candidates import Candidates
+from bqlib.checks import checked_count, checked_rng
 from bqlib.designs.design import Design, Pool, checked_request_without_pool, requires
 from bqlib.kernels import Kernel
 from bqlib.marginals import Marginals
+from bqlib.streams import Spawning
 from bqlib.targets import GaussianMixture, Product, Target, Uniform
 from bqlib.weights import uniform
 
@@ -20,6 +22,10 @@ BITS = 30  # of each coordinate in [0, 1)
 
 def requires_map(target: Target, kernel: Kernel, n: int, *, candidates: Candidates) -> None:
     """Raise an error if the target has no map from the unit cube, or for too many points."""
+    _refuse(target, n)
+
+
+def _refuse(target: Target, n: int) -> None:
     cube_dim(target)
     if n > 2**BITS:
         raise ValueError(
@@ -51,7 +57,7 @@ def sobol(
     kernel : Kernel
         Defines the MMD of the design. The points do not depend on it.
     n : int
-        Number of points.
+        Number of points, at least the number of initial points.
     rng : numpy.random.Generator or int
         A generator, or the seed of one. Scrambles the sequence.
     candidates : Candidates or array_like, shape (M, d), optional
@@ -67,7 +73,7 @@ def sobol(
     Raises
     ------
     ValueError
-        If n is below 1, or not above the number of initial points; if points are not finite arrays
+        If n is below 1, or below the number of initial points; if points are not finite arrays
         (m, d); or if target and kernel differ in dimension. If n is above 2^30.
     TypeError
         If `rng` is neither a seed nor a Generator, if the pair has no embedding, or if the target
@@ -90,13 +96,67 @@ def sobol(
     [0, 1, 2, 3]
     """
     request = checked_request_without_pool(target, kernel, n, rng, candidates, initial)
-    requires_map(target, kernel, request.n, candidates=request.candidates)
-    # The engine scrambles by children of its generator.
-    engine = qmc.Sobol(cube_dim(target), bits=BITS, rng=request.rng.seeded())
-    # A whole power of two, as the engine advises; the middle of each bin, as 0 has no quantile.
-    cube = engine.random_base2(max(request.n - 1, 1).bit_length())[: request.n] + 0.5 ** (BITS + 1)
-    points = np.concatenate([request.initial, _from_cube(target, cube)[len(request.initial) :]])
+    points = _scrambled(target, request.n, request.rng)
+    points[: len(request.initial)] = request.initial
     return Design(request.embedding, points, uniform)
+
+
+def sobol_points(target: Target, n: int, *, rng: Seed) -> Array:
+    """Scrambled Sobol points mapped to the target: those of :func:`sobol`, without a kernel.
+
+    For the same seed, the first n of 2n points are the n points: you can evaluate f at n points
+    now, and at the others later.
+
+    Parameters
+    ----------
+    target : GaussianMixture, Uniform, Marginals or Product of these
+        The distribution to summarise, in d dimensions.
+    n : int
+        Number of points. For powers of two, the points are the most even.
+    rng : numpy.random.Generator or int
+        A generator, or the seed of one. Scrambles the sequence.
+
+    Returns
+    -------
+    ndarray, shape (n, d)
+        In the units of the target.
+
+    Raises
+    ------
+    ValueError
+        If n is below 1 or above 2^30.
+    TypeError
+        If `rng` is neither a seed nor a Generator, or if the target has no map from the unit cube.
+
+    Notes
+    -----
+    O(n d log n) time, O(n d) memory. Each point alone has the target's distribution. A generator
+    goes on: two calls with the same one give different points.
+
+    References
+    ----------
+    Owen, "Scrambling Sobol' and Niederreiter-Xing points", 1998.
+
+    Examples
+    --------
+    >>> from bqlib import Uniform, sobol_points
+    >>> points = sobol_points(Uniform([0], [1]), 4, rng=0)
+    >>> sorted((4 * points[:, 0]).astype(int).tolist())  # one in each quarter
+    [0, 1, 2, 3]
+    >>> bool((sobol_points(Uniform([0], [1]), 8, rng=0)[:4] == points).all())
+    True
+    """
+    return _scrambled(target, checked_count(n, "n", 1), checked_rng(rng))
+
+
+def _scrambled(target: Target, n: int, rng: Spawning) -> Array:
+    """The first n points of the sequence, shape (n, d)."""
+    _refuse(target, n)
+    # The engine scrambles by children of its generator.
+    engine = qmc.Sobol(cube_dim(target), bits=BITS, rng=rng.seeded())
+    # A whole power of two, as the engine advises; the middle of each bin, as 0 has no quantile.
+    cube = engine.random_base2(max(n - 1, 1).bit_length())[:n] + 0.5 ** (BITS + 1)
+    return _from_cube(target, cube)
 
 
 def cube_dim(target: Target) -> int:
@@ -110,7 +170,8 @@ def cube_dim(target: Target) -> int:
             return sum(cube_dim(block) for block in target.blocks)
     raise TypeError(
         f"sobol cannot map the unit cube to {type(target).__name__}; it works for GaussianMixture, "
-        "Uniform, Marginals and Product of these"
+        "Uniform, Marginals and Product of these. For other targets use sbq or herding, which need "
+        "a kernel"
     )
 
 
