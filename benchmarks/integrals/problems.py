@@ -3,9 +3,10 @@
 Each problem draws its own parameters, from a generator of the problem and the repetition.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, Callable
+from typing import Any
 
 import numpy as np
 from scipy import stats
