@@ -23,7 +23,7 @@ import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, product
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -73,7 +73,7 @@ def estimate(name, n, repetition):
 
 
 def emukit(python, found):
-    """Mean, variance and seconds of emukit for each of some estimates, shape (R, 3)."""
+    """Mean, variance and seconds of emukit's two estimates of some integrals, shape (R, 2, 3)."""
     lower, upper = found[0]["box"]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "given.npz"
@@ -93,13 +93,13 @@ def in_parts(found, parts):
     return [found[a:b] for a, b in pairwise(cuts)]
 
 
-def figures(name, n, found, rival):
-    """One row of the table; those of emukit are None where it has no estimate."""
+def figures(name, n, found, rivals):
+    """One row of the table. `rivals` has what emukit found, (R, 3), by name."""
     columns = {key: np.array([one[key] for one in found]) for key in found[0] if key != "box"}
     true, spread = columns["true"], columns["spread"]
 
     def rmse(estimates, unit):
-        return float(np.sqrt(np.mean(((estimates - true) / unit) ** 2)))
+        return float(np.sqrt(np.nanmean(((estimates - true) / unit) ** 2)))
 
     row = {"problem": name, "n": n, "repetitions": len(found)}
     row |= {key: rmse(columns[key], spread) for key in ("monte_carlo", "sobol", "bqlib")}
@@ -108,43 +108,42 @@ def figures(name, n, found, rival):
     row["covered"] = float(columns["covered"].mean())
     row["warned"] = float(columns["warned"].mean())
     row["seconds"] = float(np.median(columns["seconds"]))
-    if rival is None:
-        return row | dict.fromkeys(("emukit", "emukit_covered", "emukit_seconds", "emukit_failed"))
-    mean, variance, seconds = rival.T
-    # A variance below zero is rounding, and its interval is the mean alone.
-    half = NORMAL_QUANTILE * np.sqrt(np.maximum(variance, 0))
-    worked = np.isfinite(mean)
-    error = (mean - true)[worked]
-    return row | {
-        "emukit": float(np.sqrt(np.mean((error / spread[worked]) ** 2))),
-        "emukit_covered": float(np.mean(np.abs(error) <= half[worked])),
-        "emukit_seconds": float(np.median(seconds)),
-        "emukit_failed": int(np.sum(~worked)),
-    }
+    for rival, (mean, variance, seconds) in rivals.items():
+        failed, rounded = np.isnan(mean), variance <= 0
+        half = NORMAL_QUANTILE * np.sqrt(np.where(rounded, np.nan, variance))
+        row |= {
+            rival: rmse(mean, spread),
+            f"{rival}_covered": float(np.mean((np.abs(mean - true) <= half)[~failed])),
+            f"{rival}_seconds": float(np.median(seconds)),
+            f"{rival}_failed": int(failed.sum()),
+            f"{rival}_without_interval": int(rounded.sum()),
+        }
+    return row
 
 
-# Key of a row, heading, width and format; those without a number show a dash.
+# Key of a row, heading, width and format; a row without this key shows a dash.
 COLUMNS = [
     ("problem", "problem", -13, ""),
     ("n", "n", 4, "d"),
-    ("repetitions", "reps", 5, "d"),
-    ("monte_carlo", "Monte Carlo", 12, ".5f"),
+    ("monte_carlo", "MC", 9, ".5f"),
     ("sobol", "Sobol", 9, ".5f"),
     ("bqlib", "bqlib", 9, ".5f"),
     ("emukit", "emukit", 9, ".5f"),
+    ("emukit_ard", "ARD", 9, ".5f"),
     ("ratio", "ratio", 7, ".2f"),
     ("ratio_in_units_of_f", "plain", 7, ".2f"),
     ("covered", "covered", 9, ".0%"),
     ("emukit_covered", "emukit", 8, ".0%"),
+    ("emukit_ard_covered", "ARD", 6, ".0%"),
     ("seconds", "seconds", 9, ".2f"),
     ("emukit_seconds", "emukit", 8, ".2f"),
+    ("emukit_ard_seconds", "ARD", 6, ".2f"),
     ("warned", "warned", 8, ".0%"),
 ]
 
 
 def line(row):
-    cells = ("-" if row[key] is None else format(row[key], form) for key, _, _, form in COLUMNS)
-    return aligned(cells)
+    return aligned(format(row[key], form) if key in row else "-" for key, _, _, form in COLUMNS)
 
 
 def aligned(cells):
@@ -179,24 +178,27 @@ def main():
         print("emukit could not be installed and is left out", file=sys.stderr)
     os.environ.update(THREADS)  # of the processes below, which load numpy themselves
     rows = []
-    print("RMSE in standard deviations of f, from 2^14 Sobol points in each repetition.")
-    print(
-        "ratio: bqlib / Sobol. plain: the same, of RMSE in units of f. covered: by 95 % intervals."
+    counts = " and ".join(
+        f"{given.repetitions or own} at n = {n}" for n, own in REPETITIONS.items()
     )
+    print("Root mean squared errors in standard deviations of f, by 2^14 Sobol points, over")
+    print(f"{counts}. ARD: emukit with a length-scale for each input. ratio: bqlib / Sobol.")
     print(
-        "seconds: median of one estimate. warned: share of the estimates of bqlib with a warning."
+        "plain: the same, of errors in units of f. covered: by 95 % intervals. seconds: median of"
     )
+    print("one estimate. warned: share of the estimates of bqlib that came with a warning.")
     print(aligned(heading for _, heading, _, _ in COLUMNS), flush=True)
     with ProcessPoolExecutor(given.processes, mp_context=get_context("spawn")) as pool:
         for name in given.problems or PROBLEMS:
             for n, repetitions in REPETITIONS.items():
                 repetitions = range(given.repetitions or repetitions)
                 found = list(pool.map(partial(estimate, name, n), repetitions))
-                rival = None
+                rivals = {}
                 if python is not None and found[0]["box"] is not None:
                     parts = in_parts(found, given.processes)
-                    rival = np.concatenate(list(pool.map(partial(emukit, python), parts)))
-                rows.append(figures(name, n, found, rival))
+                    theirs = np.concatenate(list(pool.map(partial(emukit, python), parts)))
+                    rivals = {"emukit": theirs[:, 0].T, "emukit_ard": theirs[:, 1].T}
+                rows.append(figures(name, n, found, rivals))
                 print(line(rows[-1]), flush=True)
     print_summary(rows)
     if given.json:
@@ -208,17 +210,20 @@ def print_summary(rows):
         return f"{row['problem']}, n = {row['n']}"
 
     good = sum(row["ratio"] <= 1 for row in rows)
-    worst, least = (
-        max(rows, key=lambda row: row["ratio"]),
-        min(rows, key=lambda row: row["covered"]),
-    )
+    worst = max(rows, key=lambda row: row["ratio"])
+    least = min(rows, key=lambda row: row["covered"])
     number = sum(row["repetitions"] for row in rows)
     covered = sum(row["covered"] * row["repetitions"] for row in rows) / number
     print(f"\nbqlib has at most the error of Sobol in {good} of {len(rows)} rows.")
     print(f"Largest ratio: {worst['ratio']:.2f} ({of(worst)}).")
     print(f"Covered: {covered:.1%} of {number}; least {least['covered']:.0%} ({of(least)}).")
-    if failed := sum(row["emukit_failed"] or 0 for row in rows):
-        print(f"emukit raised an error in {failed} estimates, which its figures leave out.")
+    for what, meaning in (
+        ("failed", "raised an error; its figures leave these out"),
+        ("without_interval", "had a variance of zero or below, by rounding, which covers nothing"),
+    ):
+        keys = (f"{rival}_{what}" for rival in ("emukit", "emukit_ard"))
+        if count := sum(row.get(key, 0) for key, row in product(keys, rows)):
+            print(f"Estimates of emukit that {meaning}: {count}.")
 
 
 if __name__ == "__main__":
