@@ -10,7 +10,7 @@ measure for inputs of which some are uniform and some are not, so the borehole i
 see with_emukit.py for its settings. Its environment is that of benchmarks/peers.
 
 The numbers, but for the seconds, depend on neither `--processes` nor the other problems. A run of
-everything takes about 20 minutes on two cores.
+everything takes about 15 minutes on two quiet cores.
 Run: python benchmarks/integrals/accuracy.py [--repetitions R] [--json FILE] [PROBLEM ...]
 """
 
