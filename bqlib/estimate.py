@@ -106,7 +106,8 @@ def integrate(
     coordinate, with a spread of a factor e. A nugget, with a prior about 2 % of the variance,
     takes what no length-scale explains. The output scale is integrated out, so that the interval
     is Student's t with n - 1 degrees of freedom; with `noise` it is a parameter, and the interval
-    is normal. `std` and the interval have the variance of the average over all parameters.
+    is normal. `std` and the interval have the variance of the average over all parameters. If the
+    leave-one-out errors are larger than the model says, `std` is multiplied by their ratio.
 
     For central moments k >= 2, f is replaced by (f - mean)^k with the estimated mean, and the
     error of this mean is part of `std`; the bias of the variance is subtracted.
@@ -320,7 +321,7 @@ def _one(data: _Data, f: Array, name: str) -> Integral:
     warnings += _warnings(posterior, data, len(rows), rough, covered)
     return Integral(
         mean=float(centre + unit * mean),
-        std=float(unit * np.sqrt(variance)),
+        std=float(unit * np.sqrt(variance) * max(1.0, checks.excess)),
         output_scale=float(unit * scale),
         freedom=freedom,
         name=name,

@@ -44,6 +44,15 @@ class LeftOut:
         """(value - prediction) / std, shape (n,): about standard normal if the model is right."""
         return (self.values - self.predictions) / self.stds
 
+    @property
+    def excess(self) -> float:
+        """Root of the sum of squared errors over that of their variances: one if they agree.
+
+        Values that are hard to predict count most, as those beyond which nothing is known.
+        """
+        errors = self.values - self.predictions
+        return float(np.sqrt(np.square(errors).sum() / np.square(self.stds).sum()))
+
 
 def left_out(
     covariance: Array, values: Array, scale: float, constant: bool, rows: Indices

@@ -54,7 +54,7 @@ def test_the_likelihood_of_noisy_values_is_that_of_their_contrasts():
             law.logpdf(contrasts @ F) - 0.5 * np.square((t - search.places) / search.spreads).sum()
         )
 
-    one, other = search.places, search.places + [0.5, -0.4, 1.0, 0.3]
+    one, other = search.places, search.places + np.array([0.5, -0.4, 1.0, 0.3])
     expected = log_density(other) - log_density(one)
     assert search.value(other) - search.value(one) == pytest.approx(expected)
 
@@ -73,7 +73,7 @@ def test_without_noise_the_output_scale_is_integrated_out():
         total -= 0.5 * np.linalg.slogdet(gram)[1] + 0.5 * np.log(found.information)
         return total - 0.5 * np.square((t - search.places) / search.spreads).sum()
 
-    one, other = search.places, search.places + [0.5, -0.4, 1.0]
+    one, other = search.places, search.places + np.array([0.5, -0.4, 1.0])
     expected = log_density(other) - log_density(one)
     assert search.value(other) - search.value(one) == pytest.approx(expected, rel=1e-6)
 
