@@ -50,6 +50,8 @@ _OF_RESULTS = {  # need more than numpy and scipy
     "curves": "bqlib.access.curves",
     "export": "bqlib.results.exports",
     "open_results": "bqlib.access.opening",
+    "plot_against_n": "bqlib.figures.estimates",
+    "plot_left_out": "bqlib.figures.estimates",
 }
 
 

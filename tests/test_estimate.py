@@ -211,7 +211,7 @@ def test_targets_without_a_box():
         ({"values": None}, TypeError, "not None"),
         ({"values": ["a"] * 20}, TypeError, "real numbers"),
         ({"values": F + 0j}, TypeError, "not complex128"),
-        ({"values": F[:19]}, ValueError, "20 points need shape (20,), or (20, m)"),
+        ({"values": F[:19]}, ValueError, "there are 20 points, which need shape (20,), or (20, m)"),
         ({"values": np.full(20, np.inf)}, ValueError, "NaN or infinite at points [0"),
         ({"values": np.full(20, 3.0)}, ValueError, "all values of f are equal, 3"),
         ({"values": np.full(20, np.nan), "missing": "drop"}, ValueError, "all values of f are NaN"),
