@@ -26,18 +26,19 @@ from bqlib.kernel_posterior import (
     solution,
 )
 from bqlib.kernels import ExponentiatedQuadratic, Kernel, Matern
-from bqlib.leave_one_out import left_out
+from bqlib.leave_one_out import LeftOut, left_out
 from bqlib.likelihood import STATIONARY, Stationary
 from bqlib.marginals import Marginals, points_for
 from bqlib.pivots import first_occurrence, refuse_two_values
 from bqlib.posterior import Integral
-from bqlib.tables import outputs_of, without_missing
+from bqlib.tables import listed, outputs_of, without_missing
 from bqlib.targets import Target
 
 FEWEST = 4  # values that leave three degrees of freedom, with which a variance is finite
 COVERED = 0.5  # of the weight, on the points: with less, most of the estimate is the constant
 ROUGH = 0.1  # share of the variance that no length-scale explains
 SURPRISE = 4.0  # standard deviations of a leave-one-out error that should be looked at
+MOMENTS = {2: "variance", 3: "third central moment"}
 EFFECTIVE = 5.0  # points of a posterior: fewer do not represent it
 
 
@@ -140,6 +141,11 @@ def integrate(
     variances = _checked_noise(noise, len(points))
     if mean not in ("constant", "zero"):
         raise ValueError(f'mean is {mean!r}; it must be "constant" or "zero"')
+    if noise is not None and moments > 1:
+        raise ValueError(
+            f"moments is {moments}, with noise: the noise of the values would count as a part of "
+            "the variance of f. Leave out one of the two"
+        )
     outputs, points, dropped = without_missing(outputs, points, missing)
     kept: Indices = np.delete(np.arange(len(points) + len(dropped)), list(dropped))
     if variances is not None:
@@ -151,7 +157,7 @@ def integrate(
     families = _families(kernel, x, inner, warnings)
     if dropped:
         warnings.append(
-            f"values are NaN at {len(dropped)} points, which are left out: {list(dropped)}"
+            f"values are NaN at {len(dropped)} points, which are left out: {listed(dropped)}"
         )
     data = _Data(inner, families, x, variances, mean == "constant", kept, tuple(warnings))
     found: list[Integral] = []
@@ -211,8 +217,9 @@ def _families(
         if not working:
             embed(kernels[-1], target)  # raises the error that says which do
         if len(working) < len(kernels):
+            names = sorted({type(own).__name__ for own in working})
             warnings.append(
-                "of the default kernels only ExponentiatedQuadratic has an embedding with this "
+                f"of the default kernels only {', '.join(names)} has an embedding with this "
                 "target: if f is less smooth, the interval is too narrow"
             )
         return [family_of(own, points) for own in working]
@@ -249,7 +256,7 @@ def _moments(data: _Data, f: Array, name: str, count: int) -> list[Integral]:
     mean = found[0]
     for k in range(2, count + 1):
         own = _one(
-            data, (f - mean.mean) ** k, f"{_ORDINALS.get(k, f'{k}th moment')} of {name or 'f'}"
+            data, (f - mean.mean) ** k, f"{MOMENTS.get(k, f'central moment {k}')} of {name or 'f'}"
         )
         # The derivative of the moment by the mean is -k times the moment below, which is zero for
         # k = 2. There the square of the error remains, whose expectation is a bias.
@@ -258,9 +265,6 @@ def _moments(data: _Data, f: Array, name: str, count: int) -> list[Integral]:
         bias = mean.std**2 if k == 2 else 0.0
         found.append(replace(own, mean=own.mean - bias, std=float(spread)))
     return found
-
-
-_ORDINALS = {2: "variance", 3: "third central moment"}
 
 
 def _one(data: _Data, f: Array, name: str) -> Integral:
@@ -296,25 +300,7 @@ def _one(data: _Data, f: Array, name: str) -> Integral:
     # Of a Student distribution, the variance is larger than the squared scale by this factor.
     factor = 1.0 if np.isinf(freedom) else freedom / (freedom - 2)
     variance = weights @ parts[:, 1] + weights @ np.square(parts[:, 0] - mean) / factor
-    best = posterior.best
-    gram = checked_gram(best.kernel, values.points, values.points)
-    matrix = covariance(gram, best, values)
-    scale = np.sqrt(best.variance)
-    if noise is None:
-        scale = np.sqrt(solution(matrix, values).misfit / freedom)
-    checks = left_out(
-        matrix,
-        values.f,
-        1.0 if noise is not None else float(scale),
-        data.constant,
-        data.rows[rows],
-    )
-    checks = replace(
-        checks,
-        values=f[rows],
-        predictions=centre + unit * checks.predictions,
-        stds=unit * checks.stds,
-    )
+    scale, checks = _left_out(posterior.best, values, data.rows[rows])
     rough = float(weights @ np.array([point.nugget for point in posterior.points]))
     covered = float(weights @ parts[:, 2])
     warnings = [*data.warnings]
@@ -326,9 +312,27 @@ def _one(data: _Data, f: Array, name: str) -> Integral:
         freedom=freedom,
         name=name,
         warnings=tuple(warnings + _surprises(checks.standardised, checks.rows)),
-        kernel=best.kernel,
-        left_out=checks,
+        kernel=posterior.best.kernel,
+        left_out=replace(
+            checks,
+            values=f[rows],
+            predictions=centre + unit * checks.predictions,
+            stds=unit * checks.stds,
+        ),
     )
+
+
+def _left_out(point: Point, values: Values, rows: Indices) -> tuple[float, LeftOut]:
+    """The output scale for given parameters, and the leave-one-out predictions."""
+    gram = checked_gram(point.kernel, values.points, values.points)
+    matrix = covariance(gram, point, values)
+    if values.noise is not None:
+        # The scale is in the matrix.
+        return float(np.sqrt(point.variance)), left_out(
+            matrix, values.f, 1.0, values.constant, rows
+        )
+    scale = float(np.sqrt(solution(matrix, values).misfit / values.freedom))
+    return scale, left_out(matrix, values.f, scale, values.constant, rows)
 
 
 def _given(point: Point, values: Values, target: Target) -> tuple[float, float, float]:
