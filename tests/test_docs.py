@@ -1,6 +1,7 @@
 """Every Python block of the README and of docs/ runs, in order, in a folder of its own.
 
 A block that runs only on a cluster or by hand has the comment `<!-- not run: reason -->` above it.
+A block of text directly below one of Python is what the latter prints.
 The tutorial's blocks, its commands as well, run as they stand in a copy of the project.
 """
 
@@ -39,6 +40,10 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(
     r"(<!-- not run: .+? -->\s*)?^```(python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL
 )
+PRINTS = re.compile(
+    r"^```python\n((?:(?!^```).*\n)*)^```\n\n```text\n((?:(?!^```).*\n)*)^```$", re.MULTILINE
+)
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
 def blocks(page):
@@ -48,6 +53,14 @@ def blocks(page):
         skipped, language, code = found.groups()
         if not skipped:
             yield language, code, text[: found.start(3)].count("\n")
+
+
+def refuse_other_text(shown, printed):
+    """Words must be those printed; numbers may differ by one in their last place."""
+    assert NUMBER.sub("#", shown).split() == NUMBER.sub("#", printed).split()
+    for ours, found in zip(NUMBER.findall(shown), NUMBER.findall(printed), strict=True):
+        last = 10.0 ** -len(ours.partition(".")[2]) if "." in ours else 0.0
+        assert abs(float(ours) - float(found)) <= 1.01 * last, (shown, printed)
 
 
 def results(path):
@@ -61,14 +74,34 @@ def test_python_blocks_run(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(opening, "open_results", results)
     monkeypatch.setenv("MPLBACKEND", "Agg")
-    names = {}
+    names, shown = {}, dict(PRINTS.findall(page.read_text(encoding="utf-8")))
     for language, code, line in blocks(page):
         if language == "python":
             exec(compile("\n" * line + code, page, "exec"), names)
-            printed = re.findall(r"\d+\.\d+", capsys.readouterr().out)
+            out = capsys.readouterr().out
+            if code in shown:
+                refuse_other_text(shown[code], out)
+            printed = re.findall(r"\d+\.\d+", out)
             for number in re.findall(r"^print\(.*\)  # ([\d.]+)$", code, re.MULTILINE):
                 places = len(number.partition(".")[2])
                 assert number in {f"{float(text):.{places}f}" for text in printed}
+
+
+@pytest.mark.parametrize("printed", ["mean 73.56 (31 runs)", "mean 73.54 (30 runs)", "mean"])
+def test_text_that_a_block_does_not_print_is_found(printed):
+    refuse_other_text("mean 73.54 (31 runs)", "mean 73.55 (31 runs)")
+    with pytest.raises(AssertionError):
+        refuse_other_text("mean 73.54 (31 runs)", printed)
+
+
+@pytest.mark.parametrize("name", ["left_out", "against_n"])
+def test_figures_of_the_simulator_are_drawn_by_the_code_of_its_page(name):
+    page = "".join(code for _, code, _ in blocks(ROOT / "docs" / "simulator.md"))
+    code = (ROOT / "docs" / "gallery" / f"{name}.py").read_text(encoding="utf-8")
+    last = re.fullmatch(r"plt\.figure\((.+)\)", code.splitlines()[-1])[1]
+    assert f"{last}.savefig(" in page
+    others = set(code.splitlines()[:-1]) - set(page.splitlines())
+    assert others == {"import matplotlib.pyplot as plt"}
 
 
 def test_a_newcomer_who_follows_the_tutorial_has_their_own_target_in_a_figure(tmp_path):

@@ -67,9 +67,11 @@ def plot_left_out(estimate):
             )  # fmt: skip
         for i in np.argsort(-np.abs(errors))[:MOST_NAMED]:
             if outside[i]:
+                # Away from the diagonal, where all other values are
+                way, places = (-1, ("right", "bottom")) if errors[i] > 0 else (1, ("left", "top"))
                 axes.annotate(
                     f"row {found.rows[i]}", (found.predictions[i], found.values[i]),
-                    xytext=(5, 4), **style.GUIDE_WORDS,
+                    xytext=(5 * way, -4 * way), ha=places[0], va=places[1], **style.GUIDE_WORDS,
                 )  # fmt: skip
         name = getattr(estimate, "name", "") or "f"
         axes.set(xlabel="predicted from all other values", ylabel=f"value of {name}")
