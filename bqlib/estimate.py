@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import cho_solve
+from scipy.spatial import cKDTree
 
 from bqlib.answers import checked_gram
 from bqlib.arrays import Array, Indices
-from bqlib.checks import checked_array, checked_count, checked_values_of_f
+from bqlib.checks import LONGEST, checked_array, checked_values_of_f
+from bqlib.designs.design import box_of
 from bqlib.embeddings import Embedding, embed
 from bqlib.embeddings.embedding import refuse_no_target
 from bqlib.kernel_posterior import (
@@ -28,17 +30,18 @@ from bqlib.kernel_posterior import (
 from bqlib.kernels import ExponentiatedQuadratic, Kernel, Matern
 from bqlib.leave_one_out import LeftOut, left_out
 from bqlib.likelihood import STATIONARY, Stationary
-from bqlib.marginals import Marginals, points_for
-from bqlib.pivots import first_occurrence, refuse_two_values
+from bqlib.marginals import REACH, Marginals, points_for
+from bqlib.output_variance import spread_points, variance_given
+from bqlib.pivots import refuse_two_values
 from bqlib.posterior import Integral
-from bqlib.tables import listed, outputs_of, without_missing
+from bqlib.tables import listed, order_of, outputs_of, without_missing
 from bqlib.targets import Target
 
 FEWEST = 4  # values that leave three degrees of freedom, with which a variance is finite
 COVERED = 0.5  # of the weight, on the points: with less, most of the estimate is the constant
 ROUGH = 0.1  # share of the variance that no length-scale explains
-SURPRISE = 4.0  # standard deviations of a leave-one-out error that should be looked at
-MOMENTS = {2: "variance", 3: "third central moment"}
+SURPRISE = 1e-3  # chance that a right model gives a value, of all n, that should be looked at
+NEAR = 1e-8  # of the width of the points: values at such a distance tell one thing
 EFFECTIVE = 5.0  # points of a posterior: fewer do not represent it
 
 
@@ -47,12 +50,12 @@ def integrate(
     points: ArrayLike,
     values: ArrayLike,
     *,
-    kernel: Stationary | Sequence[Stationary] | None = None,
+    kernel: Any = None,
     mean: str = "constant",
-    noise: ArrayLike | None = None,
-    moments: int = 1,
+    noise: Any = None,
+    variance: bool = False,
     missing: str = "refuse",
-) -> Integral | tuple[Integral, ...]:
+) -> Any:
     """Estimate the integral of f from its values at any points, with a kernel fitted to them.
 
     f is modelled by a Gaussian process with an unknown constant mean. The posterior of the kernel
@@ -79,8 +82,8 @@ def integrate(
     noise : float or array_like, shape (n,), optional
         Known variance of the noise of all values, or of each, in squared units of f. Points may
         then be repeated. Default: no noise, and points that are repeated must have equal values.
-    moments : int
-        How many moments of f to estimate: its mean, and central moments 2 (the variance), 3, ...
+    variance : bool
+        True: estimate the variance of f under the target too, its second central moment.
     missing : {"refuse", "drop"}
         What to do with points where a value is NaN: raise an error, or leave them out.
 
@@ -88,7 +91,8 @@ def integrate(
     -------
     Integral or tuple of Integral
         One, with `mean`, `std`, `interval(level)`, `warnings`, `kernel` and `left_out`. A tuple
-        for several outputs or moments: all moments of the first output, then of the next.
+        for several outputs, or with `variance`: the mean and the variance of the first output, then
+        of the next.
 
     Raises
     ------
@@ -110,8 +114,10 @@ def integrate(
     is normal. `std` and the interval have the variance of the average over all parameters. If the
     leave-one-out errors are larger than the model says, `std` is multiplied by their ratio.
 
-    For central moments k >= 2, f is replaced by (f - mean)^k with the estimated mean, and the
-    error of this mean is part of `std`; the bias of the variance is subtracted.
+    The variance of f is that of the posterior of f at 2048 Sobol points of the target, or draws of
+    one that has no map from the unit cube. Its error is that of this posterior, and that of the
+    integral of (f - mean)^2 by a model of its own. `std` itself has an error of about a tenth,
+    since few points stand for the posterior: so much it may change with the order of coordinates.
 
     For each kernel about 200 + 4 d likelihoods, of O(n^3 + n^2 d) time and O(n^2 d) memory; then at
     most 64 embeddings, see :func:`bqlib.embed`: for a data set of M points O(M^2 d) each.
@@ -134,35 +140,36 @@ def integrate(
     True
     """
     refuse_no_target(target)
-    moments = checked_count(moments, "moments", 1)
     raw = points
     points = points_for(target, points)
     outputs = outputs_of(values, raw, len(points))
-    variances = _checked_noise(noise, len(points))
     if mean not in ("constant", "zero"):
         raise ValueError(f'mean is {mean!r}; it must be "constant" or "zero"')
-    if noise is not None and moments > 1:
-        raise ValueError(
-            f"moments is {moments}, with noise: the noise of the values would count as a part of "
-            "the variance of f. Leave out one of the two"
-        )
     outputs, points, dropped = without_missing(outputs, points, missing)
-    kept: Indices = np.delete(np.arange(len(points) + len(dropped)), list(dropped))
-    if variances is not None:
-        variances = variances[kept]
+    n = len(points) + len(dropped)
+    kept: Indices = np.delete(np.arange(n), list(dropped))
+    if noise is not None and variance:
+        raise ValueError(
+            "variance=True, with noise: the noise of the values would count as a part of the "
+            "variance of f. Leave out one of the two"
+        )
+    variances = None if noise is None else _checked_noise(noise, raw, n, kept)
     x, inner = points, target
     if isinstance(target, Marginals):
         x, inner = target.to_standard(points), target.standard
-    warnings: list[str] = []
+    warnings = _of_points(target, inner, x)
     families = _families(kernel, x, inner, warnings)
     if dropped:
         warnings.append(
             f"values are NaN at {len(dropped)} points, which are left out: {listed(dropped)}"
         )
-    data = _Data(inner, families, x, variances, mean == "constant", kept, tuple(warnings))
+    everywhere = spread_points(inner) if variance else None
+    data = _Data(
+        inner, families, x, variances, mean == "constant", kept, everywhere, tuple(warnings)
+    )
     found: list[Integral] = []
     for column, name in zip(outputs.columns, outputs.names, strict=True):
-        found += _moments(data, column, name, moments)
+        found += _one(data, column, name)
     return found[0] if len(found) == 1 and outputs.single else tuple(found)
 
 
@@ -176,23 +183,44 @@ class _Data:
     noise: Array | None
     constant: bool
     rows: Indices
+    everywhere: Array | None  # where the variance of f is computed, if it is asked for
     warnings: tuple[str, ...]
 
 
-def _checked_noise(noise: ArrayLike | None, n: int) -> Array | None:
-    if noise is None:
-        return None
-    array = checked_array(noise, "noise")
+def _checked_noise(noise: ArrayLike, points: ArrayLike, n: int, kept: Indices) -> Array:
+    """Variances of the noise of the values that are kept."""
+    array = checked_array(noise, "noise", missing_as_nan=True)
     if array.shape not in ((), (n,)):
         raise ValueError(
-            f"noise has shape {array.shape}; it must be one variance, or one for each of {n} points"
+            f"noise has shape {array.shape}; it must be one variance, or one for each of {n} "
+            "points, which all outputs share"
         )
+    if array.shape:
+        array = array[order_of(noise, points, n)][kept]
     if not (np.isfinite(array).all() and (array > 0).all()):
         raise ValueError(
             "noise must be finite and above zero: it is a variance, in squared units of f. Leave "
             "it out if the values have none"
         )
-    return np.broadcast_to(array, n)
+    return np.broadcast_to(array, len(kept))
+
+
+def _of_points(target: Target, inner: Target, x: Array) -> list[str]:
+    """Why points, in the coordinates of the kernel, may be the wrong ones."""
+    found = []
+    lower, upper = box_of(inner)
+    outside = ((x < lower) | (x > upper)).any(axis=1)
+    if outside.any():
+        found.append(
+            f"{outside.sum()} of {len(x)} points lie outside the target, such as row "
+            f"{int(np.argmax(outside))}: check their units. What f does there matters less"
+        )
+    if isinstance(target, Marginals) and (ends := (np.abs(x) >= REACH).any(axis=1)).any():
+        found.append(
+            f"{ends.sum()} of {len(x)} points lie so near to the end of an input that float64 "
+            "cannot tell them apart there: give the input a marginal with less mass at its ends"
+        )
+    return found
 
 
 def _families(
@@ -202,7 +230,7 @@ def _families(
     warnings: list[str],
 ) -> list[Family]:
     """The kernels to fit, with their priors."""
-    same = np.flatnonzero(np.ptp(points, axis=0) == 0)
+    same = np.flatnonzero(points.std(axis=0) == 0)
     if len(same):
         raise ValueError(
             f"all points have the same coordinate {same[0]}, so that the values do not tell how f "
@@ -250,30 +278,13 @@ def _embeds(kernel: Kernel, target: Target) -> bool:
     return True
 
 
-def _moments(data: _Data, f: Array, name: str, count: int) -> list[Integral]:
-    """The mean of one output, and its central moments up to `count`."""
-    found = [_one(data, f, name)]
-    mean = found[0]
-    for k in range(2, count + 1):
-        own = _one(
-            data, (f - mean.mean) ** k, f"{MOMENTS.get(k, f'central moment {k}')} of {name or 'f'}"
-        )
-        # The derivative of the moment by the mean is -k times the moment below, which is zero for
-        # k = 2. There the square of the error remains, whose expectation is a bias.
-        below = found[-1].mean if k > 2 else 0.0
-        spread = np.hypot(own.std, k * below * mean.std)
-        bias = mean.std**2 if k == 2 else 0.0
-        found.append(replace(own, mean=own.mean - bias, std=float(spread)))
-    return found
-
-
-def _one(data: _Data, f: Array, name: str) -> Integral:
-    """The integral of one output."""
+def _one(data: _Data, f: Array, name: str) -> list[Integral]:
+    """The mean of one output, and its variance if it is asked for."""
     f = checked_values_of_f(f, len(data.points))
     rows, noise = np.arange(len(f)), data.noise
     if noise is None:
         refuse_two_values(data.points, f)
-        rows = np.flatnonzero(first_occurrence(data.points) == rows)
+        rows = _apart(data.points)
     if len(rows) < FEWEST:
         raise ValueError(
             f"there are {len(rows)} distinct points with values; at least {FEWEST} are needed for "
@@ -282,9 +293,17 @@ def _one(data: _Data, f: Array, name: str) -> Integral:
     centre = f.mean() if data.constant else 0.0
     unit = float(np.sqrt(np.mean(np.square(f - centre))))
     if unit <= 1e-14 * np.abs(f).max(initial=0.0):
+        if noise is None:
+            raise ValueError(
+                f"all values of {name or 'f'} are equal, {f[0]:g}, up to rounding, so that they do "
+                "not tell how f varies: give other values, check f, or subtract its large mean "
+                "where it is computed"
+            )
+        unit = float(np.sqrt(noise.mean()))
+    if noise is not None and noise.max() > LONGEST * unit**2:
         raise ValueError(
-            f"all values of f{f' ({name})' if name else ''} are equal, {f[0]:g}, so that they do "
-            "not tell how f varies: give other values, or check f"
+            f"the noise is up to {noise.max():g}, beyond all that the values can tell: they vary "
+            f"by about {unit:g}. noise is a variance, in squared units of f"
         )
     values = Values(
         data.points[rows],
@@ -293,25 +312,20 @@ def _one(data: _Data, f: Array, name: str) -> Integral:
         data.constant,
     )
     posterior = kernel_posterior(data.families, values)
-    parts = np.array([_given(point, values, data.target) for point in posterior.points])
-    weights = np.array([point.weight for point in posterior.points])
-    mean = float(weights @ parts[:, 0])
     freedom = np.inf if noise is not None else float(values.freedom)
-    # Of a Student distribution, the variance is larger than the squared scale by this factor.
-    factor = 1.0 if np.isinf(freedom) else freedom / (freedom - 2)
-    variance = weights @ parts[:, 1] + weights @ np.square(parts[:, 0] - mean) / factor
     scale, checks = _left_out(posterior.best, values, data.rows[rows])
-    rough = float(weights @ np.array([point.nugget for point in posterior.points]))
-    covered = float(weights @ parts[:, 2])
-    warnings = [*data.warnings]
-    warnings += _warnings(posterior, data, len(rows), rough, covered)
-    return Integral(
+    given = [_given(point, values, data.target) for point in posterior.points]
+    mean, std = _averaged(posterior, [own[:2] for own in given], freedom)
+    rough = float(np.exp(posterior.average([np.log(p.nugget) for p in posterior.points])))
+    covered = posterior.average([share for _, _, share in given])
+    warnings = [*data.warnings, *_warnings(posterior, data, len(rows), rough, covered)]
+    estimate = Integral(
         mean=float(centre + unit * mean),
-        std=float(unit * np.sqrt(variance) * max(1.0, checks.excess)),
+        std=unit * std * max(1.0, checks.excess),
         output_scale=float(unit * scale),
         freedom=freedom,
         name=name,
-        warnings=tuple(warnings + _surprises(checks.standardised, checks.rows)),
+        warnings=(*warnings, *_surprises(checks, freedom)),
         kernel=posterior.best.kernel,
         left_out=replace(
             checks,
@@ -320,6 +334,41 @@ def _one(data: _Data, f: Array, name: str) -> Integral:
             stds=unit * checks.stds,
         ),
     )
+    if data.everywhere is None:
+        return [estimate]
+    quadratic = [variance_given(point, values, data.everywhere) for point in posterior.points]
+    mean, std = _averaged(posterior, quadratic, freedom)
+    # Where f misses the model, it misses in its large values most: a model of the squares tells.
+    squares = np.square(f - estimate.mean)
+    alone = replace(data, everywhere=None, constant=True)
+    own = 0.0 if np.ptp(squares) <= 1e-14 * squares.max() else _one(alone, squares, "")[0].std
+    spread = replace(
+        estimate,
+        mean=unit**2 * mean,
+        std=float(np.hypot(unit**2 * std, own)),
+        name=f"variance of {name or 'f'}",
+    )
+    return [estimate, spread]
+
+
+def _averaged(
+    posterior: KernelPosterior, given: Sequence[tuple[float, float]], freedom: float
+) -> tuple[float, float]:
+    """Mean and scale over all parameters, from the mean and the squared scale for each."""
+    means, squares = np.transpose(given)
+    mean = posterior.average(means)
+    # Of a Student distribution, the variance is larger than the squared scale by this factor.
+    factor = 1.0 if np.isinf(freedom) else freedom / (freedom - 2)
+    square = posterior.average(squares) + posterior.average(np.square(means - mean)) / factor
+    return mean, float(np.sqrt(square))
+
+
+def _apart(points: Array) -> Indices:
+    """Rows of the points without those that repeat an earlier one, exactly or nearly."""
+    widths = np.ptp(points, axis=0)
+    pairs = cKDTree(points / np.where(widths > 0, widths, 1.0)).query_pairs(NEAR)
+    repeated = {max(pair) for pair in pairs}
+    return np.array([row for row in range(len(points)) if row not in repeated])
 
 
 def _left_out(point: Point, values: Values, rows: Indices) -> tuple[float, LeftOut]:
@@ -394,12 +443,14 @@ def _warnings(
     return found
 
 
-def _surprises(standardised: Array, rows: Indices) -> list[str]:
-    worst = int(np.argmax(np.abs(standardised)))
-    if abs(standardised[worst]) <= SURPRISE:
+def _surprises(checks: LeftOut, freedom: float) -> list[str]:
+    """The value that is farthest from what the others predict, if it is far."""
+    chances = checks.surprises(freedom)
+    worst = int(np.argmin(chances))
+    if chances[worst] * len(chances) > SURPRISE:
         return []
     return [
-        f"the value in row {rows[worst]} is {abs(standardised[worst]):.1f} standard deviations "
-        "from what the others predict: check this run. If it is right, f has a peak or an edge, "
-        "and the interval may be too narrow"
+        f"the value in row {checks.rows[worst]} is {checks.values[worst]:.4g}, and the others "
+        f"predict {checks.predictions[worst]:.4g}: check this run. If it is right, f has a peak or "
+        "an edge, and the interval may be too narrow"
     ]

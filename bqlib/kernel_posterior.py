@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import cho_factor, cho_solve, eigh
 from scipy.optimize import minimize
 from scipy.special import chdtri, gammaln, logsumexp, ndtri
@@ -32,7 +33,7 @@ WIDTH = np.sqrt(12)  # of a uniform distribution, in standard deviations
 LENGTH_SPREAD = 1.0
 NUGGET_PLACE, NUGGET_SPREAD = -4.0, 2.0
 SCALE_SPREAD = 2.0  # of a^2, about the variance of the values
-REACH = 6.0  # of the search, in spreads
+REACH = 10.0  # of the search, in spreads: there the smallest nugget is no part of the diagonal
 STARTS = (-3.0, -2.0, -1.0, 0.0, 1.0)  # logs of all length-scales about their prior medians
 CLIMBS = 2  # of the best of these
 POINTS = 64  # of the posterior of one kernel
@@ -190,6 +191,10 @@ class KernelPosterior:
     flat: bool
     effective: float
     shares: Array
+
+    def average(self, numbers: ArrayLike) -> float:
+        """Average of numbers, one for each point, over the posterior."""
+        return float(np.array([point.weight for point in self.points]) @ np.asarray(numbers))
 
 
 class _Search:

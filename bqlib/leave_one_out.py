@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
+from scipy.special import ndtr, stdtr
 
 from bqlib.arrays import Array, Indices
 
@@ -43,6 +44,19 @@ class LeftOut:
     def standardised(self) -> Array:
         """(value - prediction) / std, shape (n,): about standard normal if the model is right."""
         return (self.values - self.predictions) / self.stds
+
+    def surprises(self, freedom: float) -> Array:
+        """Chances (n,) of errors that are at least as large, two-sided, if the model is right.
+
+        `freedom` is that of the output scale. The scale is fitted again without the value itself,
+        which may have made it large.
+        """
+        errors = np.abs(self.standardised)
+        if np.isinf(freedom):
+            return 2 * ndtr(-errors)
+        left = np.maximum(freedom - np.square(errors), 0.0)  # rounding where one value is all
+        with np.errstate(divide="ignore"):
+            return 2 * stdtr(freedom - 1, -errors * np.sqrt((freedom - 1) / left))
 
     @property
     def excess(self) -> float:

@@ -89,7 +89,9 @@ def not_spent(kernel: Kernel, points: Array) -> Indices:
 def refuse_two_values(points: Array, values: Array) -> None:
     """Raise a ValueError if f has two values at one point."""
     first = first_occurrence(points)
-    differ = np.abs(values - values[first]) > 1e-9 * np.abs(values).max(initial=0.0)
+    # A part of the spread of f, whose mean may be large, or the rounding of f itself.
+    allowed = max(1e-9 * np.ptp(values), 4e-15 * np.abs(values).max()) if len(values) else 0.0
+    differ = np.abs(values - values[first]) > allowed
     if differ.any():
         i = int(differ.argmax())
         raise ValueError(

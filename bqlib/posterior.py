@@ -322,7 +322,7 @@ def _fitted_output_scales(
         white: Array = solve_triangular(factor, values[distinct], lower=True)
         if constant:
             white -= ones * (ones @ white) / (ones @ ones)
-        equal = constant and np.ptp(values) == 0  # then only rounding is left
+        equal = constant and np.ptp(values) <= 4e-15 * np.abs(values).max()  # only rounding is left
         scales.append(0.0 if equal else float(np.sqrt(white @ white / freedom)))
     return scales, float(freedom)
 

@@ -55,13 +55,13 @@ def outputs_of(values: ArrayLike, points: ArrayLike, n: int, stop: str = "") -> 
             f"values of f have shape {array.shape}, but there are {n} points"
             f"{f' ({stop})' if stop else ''}, which need shape ({n},), or ({n}, m) for m outputs"
         )
-    order = _order(values, points, n)
+    order = order_of(values, points, n)
     columns = (array[:, None] if array.ndim == 1 else array)[order].T
     return Outputs(columns, _names(values, len(columns)), len(columns) == 1)
 
 
-def _order(values: Any, points: Any, n: int) -> Any:
-    """Positions of the rows of `values` in the order of the points."""
+def order_of(values: Any, points: Any, n: int) -> Any:
+    """Positions of the rows of `values`, if they are a table, in the order of the points."""
     if not _is_table(values):
         return slice(None)
     wanted = points.index.tolist() if _is_table(points) else list(range(n))
@@ -135,7 +135,15 @@ def without_missing(
     if not rows:
         return outputs, points, ()
     if bad.all():
-        raise ValueError("all values of f are NaN; at least one must be a number")
+        empty = [bool(np.isnan(column).all()) for column in outputs.columns]
+        named = [repr(name) for name, none in zip(outputs.names, empty, strict=True) if none]
+        which = f" of {', '.join(named)}" if any(empty) and len(empty) > 1 else ""
+        raise ValueError(
+            f"all values{which or ' of f'} are NaN; at least one must be a number"
+            if any(empty) or len(empty) == 1
+            else "each point has a value that is NaN, so that none is left; integrate the outputs "
+            "one by one"
+        )
     kept = Outputs(outputs.columns[:, ~bad], outputs.names, outputs.single)
     return kept, points[~bad], rows
 

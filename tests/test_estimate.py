@@ -128,18 +128,19 @@ def test_a_failed_run_costs_one_point():
     assert result.left_out.rows.tolist() == others.tolist()
 
 
-def test_central_moments_of_f():
-    mean, variance, third = integrate(BOX, X, F, kernel=ONE, moments=3)
-    second = (1 - np.exp(-2)) / 2 * (0.5 + np.sin(4) / 8)
+def test_the_variance_of_f():
+    mean, variance = integrate(BOX, X, F, kernel=ONE, variance=True)
+    exact = (1 - np.exp(-2)) / 2 * (0.5 + np.sin(4) / 8) - EXACT**2
     assert mean.mean == integrate(BOX, X, F, kernel=ONE).mean
     lower, upper = variance.interval(0.95)
-    assert lower < second - EXACT**2 < upper
-    assert variance.mean == pytest.approx(second - EXACT**2, rel=0.02)
-    assert (variance.name, third.name) == ("variance of f", "third central moment of f")
-    grid = np.linspace(0.0005, 0.9995, 1000)
-    f = np.exp(-grid)[:, None] * np.cos(2 * grid)
-    lower, upper = third.interval(0.95)
-    assert lower < ((f - EXACT) ** 3).mean() < upper
+    assert lower < exact < upper
+    assert variance.mean == pytest.approx(exact, rel=0.01)
+    assert abs(F.var() - exact) > 2 * abs(variance.mean - exact)
+    assert variance.name == "variance of f"
+    units = integrate(BOX, X, 1e6 * F + 3e6, kernel=ONE, variance=True)[1]
+    assert units.mean == pytest.approx(1e12 * variance.mean, rel=1e-4)
+    two_valued = integrate(BOX, X, np.sign(F - np.median(F)), variance=True)[1]
+    assert two_valued.mean == pytest.approx(1, abs=0.2)
 
 
 def test_noise_of_known_variance():
@@ -153,6 +154,14 @@ def test_noise_of_known_variance():
     assert 0.3 / np.sqrt(20) < 1.2 * result.std
     each = integrate(BOX, X, noisy, kernel=ONE, noise=np.full(20, 0.09))
     assert each.mean == result.mean
+    shuffled = pd.Series(np.linspace(0.01, 0.2, 20)).sample(frac=1, random_state=0)
+    matched = integrate(BOX, X, noisy, kernel=ONE, noise=shuffled)
+    assert matched.mean == integrate(BOX, X, noisy, kernel=ONE, noise=shuffled.sort_index()).mean
+    noisy[4] = np.nan
+    failed = np.where(np.arange(20) == 4, np.nan, 0.09)
+    assert integrate(BOX, X, noisy, kernel=ONE, noise=failed, missing="drop").std > 0
+    equal = integrate(BOX, X, np.ones(20), kernel=ONE, noise=0.09)
+    assert equal.mean == pytest.approx(1)
     silent = integrate(BOX, X, F, kernel=ONE, noise=1e-10)
     assert silent.mean == pytest.approx(integrate(BOX, X, F, kernel=ONE).mean, abs=1e-3)
 
@@ -179,7 +188,16 @@ def test_what_should_be_checked_is_said():
     wild = F.copy()
     wild[7] += 3
     said = integrate(BOX, X, wild, kernel=ONE).warnings
-    assert any("row 7" in text for text in said)
+    assert any("in row 7 is" in text for text in said)
+    few = F[:8].copy()
+    few[3] += 1e6
+    said = integrate(BOX, X[:8], few, kernel=ONE).warnings
+    assert any("value in row 3 is" in text for text in said)
+    said = integrate(BOX, X + np.array([1.01, 0.0]), F, kernel=ONE).warnings
+    assert "20 of 20 points lie outside the target, such as row 0" in said[0]
+    inputs = bqlib.Marginals([stats.beta(1, 0.01)])
+    ends = bqlib.sobol_points(inputs, 16, rng=0)
+    assert "near to the end" in integrate(inputs, ends, ends[:, 0], kernel=Matern(1.0)).warnings[0]
     deep = rng.random((10, 8))
     box = Uniform(np.zeros(8), np.ones(8))
     said = integrate(box, deep, deep.sum(axis=1), kernel=Matern(np.ones(8))).warnings
@@ -204,6 +222,19 @@ def test_targets_without_a_box():
     assert result.mean == pytest.approx(F.mean(), abs=0.01)
 
 
+def test_smooth_values_without_doubt_have_no_warning():
+    box = Uniform([0.0], [1.0])
+    x = bqlib.sobol_points(box, 64, rng=0)
+    assert integrate(box, x, np.exp(x[:, 0]), kernel=ExponentiatedQuadratic([1.0])).warnings == ()
+
+
+def test_points_that_are_nearly_the_same_count_once():
+    near = np.concatenate([X, X + 1e-12])
+    twice = integrate(BOX, near, np.tile(F, 2), kernel=ONE)
+    assert twice.freedom == 19
+    assert twice.std == pytest.approx(integrate(BOX, X, F, kernel=ONE).std)
+
+
 @pytest.mark.parametrize(
     "changes, error, said",
     [
@@ -213,16 +244,17 @@ def test_targets_without_a_box():
         ({"values": F + 0j}, TypeError, "not complex128"),
         ({"values": F[:19]}, ValueError, "there are 20 points, which need shape (20,), or (20, m)"),
         ({"values": np.full(20, np.inf)}, ValueError, "values of f are infinite at points [0, 1"),
-        ({"values": np.full(20, 3.0)}, ValueError, "all values of f are equal, 3"),
+        ({"values": np.full(20, 3.0)}, ValueError, "all values of f are equal, 3, up to rounding"),
         ({"values": np.full(20, np.nan), "missing": "drop"}, ValueError, "all values of f are NaN"),
         ({"missing": "ignore"}, ValueError, 'must be "refuse" or "drop"'),
         ({"noise": -0.1}, ValueError, "noise must be finite and above zero"),
         ({"noise": 0.0}, ValueError, "Leave it out if the values have none"),
         ({"noise": np.ones(3)}, ValueError, "one for each of 20 points"),
         ({"mean": "one"}, ValueError, 'mean is \'one\'; it must be "constant" or "zero"'),
-        ({"moments": 0}, ValueError, "moments is 0; it must be at least 1"),
-        ({"moments": 2, "noise": 0.1}, ValueError, "with noise: the noise of the values would"),
-        ({"moments": 1.5}, TypeError, "moments is 1.5; it must be a whole number"),
+        ({"variance": True, "noise": 0.1}, ValueError, "the noise of the values would count"),
+        ({"noise": 1e200}, ValueError, "beyond all that the values can tell"),
+        ({"noise": pd.Series(np.ones(20), range(1, 21))}, ValueError, "0 has no value"),
+        ({"values": np.c_[F, np.full(20, np.nan)], "missing": "drop"}, ValueError, "of '' are NaN"),
         ({"kernel": []}, ValueError, "empty list"),
         ({"kernel": "matern"}, TypeError, "kernel is 'matern'"),
         ({"kernel": Brownian()}, TypeError, "no length-scales to fit: Brownian"),

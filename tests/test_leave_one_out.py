@@ -26,3 +26,25 @@ def test_predictions_are_those_without_the_value(constant):
         assert found.predictions[i] == pytest.approx(prediction)
         assert found.stds[i] == pytest.approx(2.0 * np.sqrt(variance))
     np.testing.assert_allclose(found.standardised, (F - found.predictions) / found.stds)
+
+
+def test_one_value_that_makes_the_scale_large_is_still_a_surprise():
+    """The error of one of eight is at most the root of seven of its own scale."""
+    f = np.zeros(8)
+    f[2] = 1.0
+    scale = np.sqrt(f.var(ddof=1))
+    found = left_out(np.eye(8), f, scale, True, np.arange(8))
+    assert np.abs(found.standardised).max() == pytest.approx(np.sqrt(7))
+    chances = found.surprises(7.0)
+    assert chances[2] < 1e-12 < 0.1 < np.delete(chances, 2).min()
+    assert found.surprises(np.inf)[2] == pytest.approx(0.00815, abs=1e-4)
+
+
+def test_chances_of_surprises_are_uniform_under_the_model():
+    rng = np.random.default_rng(0)
+    chances = []
+    for _ in range(400):
+        f = rng.standard_normal(6)
+        found = left_out(np.eye(6), f, np.sqrt(f.var(ddof=1)), True, np.arange(6))
+        chances.append(found.surprises(5.0)[0])
+    assert abs(np.mean(np.array(chances) < 0.3) - 0.3) < 0.08

@@ -401,18 +401,18 @@ def checked_request_without_pool(
 
 def support(embedding: Embedding) -> tuple[Array, Array]:
     """Lower and upper ends of the box that holds the target and where its kernel is defined."""
-    lower, upper = _box(embedding.target)
+    lower, upper = box_of(embedding.target)
     least, most = embedding.kernel.domain(embedding.target.dim)
     return np.maximum(lower, least), np.minimum(upper, most)
 
 
-def _box(target: Target) -> tuple[Array, Array]:
+def box_of(target: Target) -> tuple[Array, Array]:
     """The box of a target, or the box of all allowed points if it has none."""
     match target:
         case Uniform():
             return target.lower, target.upper
         case Product():
-            lower, upper = zip(*(_box(block) for block in target.blocks), strict=True)
+            lower, upper = zip(*(box_of(block) for block in target.blocks), strict=True)
             return np.concatenate(lower), np.concatenate(upper)
         case Marginals():
             return target.support()

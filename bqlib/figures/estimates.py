@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bqlib.checks import checked_number
+from bqlib.checks import checked_count, checked_number
 from bqlib.figures import style
 from bqlib.posterior import Integral
 
@@ -44,6 +44,8 @@ def plot_left_out(estimate):
     >>> figure.axes[0].get_xlabel()
     'predicted from all other values'
     """
+    if isinstance(estimate, tuple):
+        raise TypeError("these are several estimates; pass one of them, such as estimates[0]")
     found = getattr(estimate, "left_out", None)
     if found is None:
         raise TypeError(
@@ -74,7 +76,8 @@ def plot_left_out(estimate):
                     xytext=(5 * way, -4 * way), ha=places[0], va=places[1], **style.GUIDE_WORDS,
                 )  # fmt: skip
         name = getattr(estimate, "name", "") or "f"
-        axes.set(xlabel="predicted from all other values", ylabel=f"value of {name}")
+        axes.set_xlabel("predicted from all other values")
+        axes.set_ylabel(f"value of {name}", parse_math=False)  # a dollar is a dollar
         axes.set_title("Each value, left out")
         figure.legend(loc="outside lower center", ncols=2)
     return figure
@@ -117,6 +120,9 @@ def plot_against_n(sizes, estimates, true=None):
     >>> figure.axes[0].get_ylabel()
     'mean of f'
     """
+    if isinstance(estimates, Integral):
+        raise TypeError("estimates is one Integral; give a list of them, one for each size")
+    sizes = [checked_count(size, "a size", 1) for size in sizes]
     estimates = list(estimates)
     if len(estimates) != len(sizes) or not estimates:
         raise ValueError(
@@ -128,18 +134,22 @@ def plot_against_n(sizes, estimates, true=None):
             f"estimates hold objects of type {strangers[0]}; they must be what bqlib.integrate or "
             "Design.integrate returned"
         )
+    order = np.argsort(sizes, kind="stable")
+    sizes, estimates = [sizes[i] for i in order], [estimates[i] for i in order]
     lower, upper = np.transpose([own.interval(0.95) for own in estimates])
+    means = np.array([own.mean for own in estimates])
     with style.ours():
         figure = style.figure(0.75 * style.WIDTH, 3.6)
         axes = figure.subplots()
-        axes.fill_between(
-            sizes, lower, upper, color=FILL, alpha=0.6, linewidth=0, label="95 % interval"
-        )
-        axes.plot(sizes, [own.mean for own in estimates], "o-", color=LINE, label="estimate")
+        axes.errorbar(
+            sizes, means, yerr=[means - lower, upper - means], fmt="o-", color=LINE, ecolor=FILL,
+            elinewidth=5, label="estimate and 95 % interval",
+        )  # fmt: skip
         if true is not None:
             axes.axhline(
                 checked_number(true, "true"), color=TRUTH, linestyle=(0, (4, 2)), label="true mean"
             )
-        axes.set(xlabel="number of points", ylabel=f"mean of {estimates[-1].name or 'f'}")
+        axes.set_xlabel("number of points")
+        axes.set_ylabel(f"mean of {estimates[-1].name or 'f'}", parse_math=False)
         figure.legend(loc="outside lower center", ncols=3)
     return figure
