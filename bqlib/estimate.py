@@ -161,7 +161,8 @@ def integrate(
     families = _families(kernel, x, inner, warnings)
     if dropped:
         warnings.append(
-            f"values are NaN at {len(dropped)} points, which are left out: {listed(dropped)}"
+            f"{len(dropped)} of {n} points have values that are NaN and are left out: "
+            f"{listed(dropped)}"
         )
     everywhere = spread_points(inner) if variance else None
     data = _Data(

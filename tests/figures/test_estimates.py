@@ -87,12 +87,25 @@ def test_a_row_keeps_its_number_if_runs_before_it_failed():
 
 @pytest.mark.parametrize(
     "estimate",
-    [Integral(0.5, 0.1, 1.0, 9.0), 0.5, (drop(), drop())],
+    [Integral(0.5, 0.1, 1.0, 9.0), 0.5],
     ids=lambda e: type(e).__name__,
 )
 def test_only_an_estimate_with_left_out_values_can_be_drawn(estimate):
     with pytest.raises(TypeError, match=rf"{type(estimate).__name__}, without left-out values"):
         plot_left_out(estimate)
+
+
+def test_of_several_estimates_one_must_be_chosen():
+    with pytest.raises(TypeError, match="pass one of them"):
+        plot_left_out((drop(), drop()))
+    with pytest.raises(TypeError, match="estimates is one Integral"):
+        plot_against_n([12], drop())
+
+
+def test_a_dollar_in_a_name_is_no_formula(tmp_path):
+    odd = replace(drop(), name=r"$\frac$ per $")
+    plot_left_out(odd).savefig(tmp_path / "one.png")
+    plot_against_n([12], [odd]).savefig(tmp_path / "two.png")
 
 
 @pytest.fixture
@@ -109,17 +122,18 @@ def test_estimates_and_their_intervals_are_drawn_against_n(settling):
     )
     assert set(true.get_ydata()) == {1.0}
     (band,) = axes.collections
-    corners = {tuple(corner) for corner in band.get_paths()[0].vertices}
-    for n, own in zip(SIZES, settling, strict=True):
-        assert {(n, end) for end in own.interval(0.95)} <= corners
+    for n, own, bar in zip(SIZES, settling, band.get_segments(), strict=True):
+        np.testing.assert_allclose(bar, [(n, end) for end in own.interval(0.95)])
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("number of points", "mean of drop")
-    assert labels(figure) == ["95 % interval", "estimate", "true mean"]
+    assert set(labels(figure)) == {"estimate and 95 % interval", "true mean"}
+    shuffled = plot_against_n(SIZES[::-1], settling[::-1]).axes[0].lines[0]
+    np.testing.assert_array_equal(shuffled.get_xydata(), estimate.get_xydata())
 
 
 def test_a_true_mean_that_is_not_known_has_no_line(settling):
     figure = plot_against_n(SIZES, iter([replace(own, name="") for own in settling]))
     assert len(figure.axes[0].lines) == 1
-    assert labels(figure) == ["95 % interval", "estimate"]
+    assert labels(figure) == ["estimate and 95 % interval"]
     assert figure.axes[0].get_ylabel() == "mean of f"
 
 
