@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import cho_solve
-from scipy.spatial import cKDTree
+from scipy.spatial.distance import pdist, squareform
 
 from bqlib.answers import checked_gram
 from bqlib.arrays import Array, Indices
@@ -367,9 +367,8 @@ def _averaged(
 def _apart(points: Array) -> Indices:
     """Rows of the points without those that repeat an earlier one, exactly or nearly."""
     widths = np.ptp(points, axis=0)
-    pairs = cKDTree(points / np.where(widths > 0, widths, 1.0)).query_pairs(NEAR)
-    repeated = {max(pair) for pair in pairs}
-    return np.array([row for row in range(len(points)) if row not in repeated])
+    distances = squareform(pdist(points / np.where(widths > 0, widths, 1.0)))
+    return np.flatnonzero(~np.tril(distances <= NEAR, -1).any(axis=1))
 
 
 def _left_out(point: Point, values: Values, rows: Indices) -> tuple[float, LeftOut]:

@@ -6,7 +6,7 @@ the design has the length-scale of the draws, or one twice as long or half as lo
 the model is an unknown constant or zero; the output scale is fitted. The standard error of a share
 of 95 % is 0.5 %.
 
-Exits with 1 where the model is right and its share is not 93 to 97 %. Takes about 5 minutes on two
+Exits with 1 where the model is right and its share is not 93 to 97 %. Takes about a minute on two
 cores. Run: python benchmarks/integrals/coverage.py
 """
 
