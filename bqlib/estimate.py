@@ -34,13 +34,14 @@ from bqlib.marginals import REACH, Marginals, points_for
 from bqlib.output_variance import spread_points, variance_given
 from bqlib.pivots import refuse_two_values
 from bqlib.posterior import Integral
-from bqlib.tables import listed, order_of, outputs_of, without_missing
+from bqlib.tables import labels_of, listed, order_of, outputs_of, without_missing
 from bqlib.targets import Target
 
 FEWEST = 4  # values that leave three degrees of freedom, with which a variance is finite
 COVERED = 0.5  # of the weight, on the points: with less, most of the estimate is the constant
 ROUGH = 0.1  # share of the variance that no length-scale explains
 SURPRISE = 1e-3  # chance that a right model gives a value, of all n, that should be looked at
+BEYOND = 0.25  # share of the target in one coordinate: more is not covered by good points
 NEAR = 1e-8  # of the width of the points: values at such a distance tell one thing
 EFFECTIVE = 5.0  # points of a posterior: fewer do not represent it
 
@@ -80,8 +81,9 @@ def integrate(
     mean : {"constant", "zero"}
         The mean of f in the model: an unknown constant (default), or zero.
     noise : float or array_like, shape (n,), optional
-        Known variance of the noise of all values, or of each, in squared units of f. Points may
-        then be repeated. Default: no noise, and points that are repeated must have equal values.
+        Known variance of the noise of all values, or of each, in squared units of f, the same for
+        all outputs. Points may then be repeated. Default: no noise, and points that are repeated
+        must have equal values.
     variance : bool
         True: estimate the variance of f under the target too, its second central moment.
     missing : {"refuse", "drop"}
@@ -145,9 +147,16 @@ def integrate(
     outputs = outputs_of(values, raw, len(points))
     if mean not in ("constant", "zero"):
         raise ValueError(f'mean is {mean!r}; it must be "constant" or "zero"')
+    shared = sorted(set(outputs.names) & set(getattr(target, "names", ())))
+    if shared:
+        raise ValueError(
+            f"the values have columns with the names of inputs: {', '.join(shared)}. Pass only the "
+            "columns that are outputs of f"
+        )
     outputs, points, dropped = without_missing(outputs, points, missing)
     n = len(points) + len(dropped)
     kept: Indices = np.delete(np.arange(n), list(dropped))
+    labels = labels_of(raw, n)
     if noise is not None and variance:
         raise ValueError(
             "variance=True, with noise: the noise of the values would count as a part of the "
@@ -157,16 +166,16 @@ def integrate(
     x, inner = points, target
     if isinstance(target, Marginals):
         x, inner = target.to_standard(points), target.standard
-    warnings = _of_points(target, inner, x)
+    warnings = _of_points(target, inner, x, labels[kept])
     families = _families(kernel, x, inner, warnings)
     if dropped:
         warnings.append(
             f"{len(dropped)} of {n} points have values that are NaN and are left out: "
-            f"{listed(dropped)}"
+            f"{listed(labels[list(dropped)].tolist())}"
         )
     everywhere = spread_points(inner) if variance else None
     data = _Data(
-        inner, families, x, variances, mean == "constant", kept, everywhere, tuple(warnings)
+        inner, families, x, variances, mean == "constant", labels[kept], everywhere, tuple(warnings)
     )
     found: list[Integral] = []
     for column, name in zip(outputs.columns, outputs.names, strict=True):
@@ -183,7 +192,7 @@ class _Data:
     points: Array
     noise: Array | None
     constant: bool
-    rows: Indices
+    rows: Any  # labels of the points, (n,)
     everywhere: Array | None  # where the variance of f is computed, if it is asked for
     warnings: tuple[str, ...]
 
@@ -206,7 +215,7 @@ def _checked_noise(noise: ArrayLike, points: ArrayLike, n: int, kept: Indices) -
     return np.broadcast_to(array, len(kept))
 
 
-def _of_points(target: Target, inner: Target, x: Array) -> list[str]:
+def _of_points(target: Target, inner: Target, x: Array, labels: Any) -> list[str]:
     """Why points, in the coordinates of the kernel, may be the wrong ones."""
     found = []
     lower, upper = box_of(inner)
@@ -214,7 +223,17 @@ def _of_points(target: Target, inner: Target, x: Array) -> list[str]:
     if outside.any():
         found.append(
             f"{outside.sum()} of {len(x)} points lie outside the target, such as row "
-            f"{int(np.argmax(outside))}: check their units. What f does there matters less"
+            f"{labels[np.argmax(outside)]}: check their units. What f does there matters less"
+        )
+    everywhere = spread_points(inner)
+    beyond = ((everywhere < x.min(axis=0)) | (everywhere > x.max(axis=0))).mean(axis=0)
+    worst = int(np.argmax(beyond))
+    # Even well chosen points leave about one part in n at each end.
+    if beyond[worst] > max(BEYOND, 4 / len(x)):
+        name = target.names[worst] if isinstance(target, Marginals) else f"coordinate {worst}"
+        found.append(
+            f"{100 * beyond[worst]:.0f} % of the target lies beyond all points in {name}: they may "
+            "have been chosen for another target. Add points there"
         )
     if isinstance(target, Marginals) and (ends := (np.abs(x) >= REACH).any(axis=1)).any():
         found.append(
@@ -232,7 +251,7 @@ def _families(
 ) -> list[Family]:
     """The kernels to fit, with their priors."""
     same = np.flatnonzero(points.std(axis=0) == 0)
-    if len(same):
+    if len(same) and len(points) >= FEWEST:
         raise ValueError(
             f"all points have the same coordinate {same[0]}, so that the values do not tell how f "
             "varies in it: give points that differ there, or use Design.integrate with a kernel "
@@ -315,6 +334,12 @@ def _one(data: _Data, f: Array, name: str) -> list[Integral]:
     posterior = kernel_posterior(data.families, values)
     freedom = np.inf if noise is not None else float(values.freedom)
     scale, checks = _left_out(posterior.best, values, data.rows[rows])
+    checks = replace(
+        checks,
+        values=f[rows],
+        predictions=centre + unit * checks.predictions,
+        stds=unit * checks.stds,
+    )
     given = [_given(point, values, data.target) for point in posterior.points]
     mean, std = _averaged(posterior, [own[:2] for own in given], freedom)
     rough = float(np.exp(posterior.average([np.log(p.nugget) for p in posterior.points])))
@@ -328,12 +353,7 @@ def _one(data: _Data, f: Array, name: str) -> list[Integral]:
         name=name,
         warnings=(*warnings, *_surprises(checks, freedom)),
         kernel=posterior.best.kernel,
-        left_out=replace(
-            checks,
-            values=f[rows],
-            predictions=centre + unit * checks.predictions,
-            stds=unit * checks.stds,
-        ),
+        left_out=checks,
     )
     if data.everywhere is None:
         return [estimate]
@@ -371,7 +391,7 @@ def _apart(points: Array) -> Indices:
     return np.flatnonzero(~np.tril(distances <= NEAR, -1).any(axis=1))
 
 
-def _left_out(point: Point, values: Values, rows: Indices) -> tuple[float, LeftOut]:
+def _left_out(point: Point, values: Values, rows: Any) -> tuple[float, LeftOut]:
     """The output scale for given parameters, and the leave-one-out predictions."""
     gram = checked_gram(point.kernel, values.points, values.points)
     matrix = covariance(gram, point, values)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import ndtr, stdtr
 
-from bqlib.arrays import Array, Indices
+from bqlib.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,7 +19,7 @@ class LeftOut:
     Attributes
     ----------
     rows : ndarray, shape (n,)
-        Of the points, among those given.
+        Labels of the points, if they were a table, or their numbers, counted from 0.
     values : ndarray, shape (n,)
         f at the points.
     predictions : ndarray, shape (n,)
@@ -35,7 +36,7 @@ class LeftOut:
     array([2.])
     """
 
-    rows: Indices
+    rows: Any
     values: Array
     predictions: Array
     stds: Array
@@ -68,9 +69,7 @@ class LeftOut:
         return float(np.sqrt(np.square(errors).sum() / np.square(self.stds).sum()))
 
 
-def left_out(
-    covariance: Array, values: Array, scale: float, constant: bool, rows: Indices
-) -> LeftOut:
+def left_out(covariance: Array, values: Array, scale: float, constant: bool, rows: Any) -> LeftOut:
     """Leave-one-out predictions from one inverse.
 
     Parameters

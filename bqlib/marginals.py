@@ -255,8 +255,7 @@ def points_for(target: Target, points: ArrayLike, name: str = "points") -> Array
     if Counter(columns) != Counter(target.names):
         raise ValueError(
             f"{name} are a table with the columns {columns}; it must have exactly the columns "
-            f"{list(target.names)}, in any order. To take columns by their position, pass the "
-            "array that its to_numpy() gives"
+            f"{list(target.names)}, in any order: select them, such as table[list(inputs.names)]"
         )
     order = [columns.index(own) for own in target.names]
     return checked_points(checked_array(points, name)[:, order], target.dim, name)

@@ -15,6 +15,10 @@ from numpy.typing import ArrayLike
 from bqlib.arrays import Array
 from bqlib.checks import checked_array
 
+REINDEX = (
+    ". If runs failed and left no row, give them NaN: values.reindex(points.index), or "
+    "values.reindex(range(n)) where points are an array"
+)
 MOST_LISTED = 10  # rows in a message
 
 
@@ -54,6 +58,7 @@ def outputs_of(values: ArrayLike, points: ArrayLike, n: int, stop: str = "") -> 
         raise ValueError(
             f"values of f have shape {array.shape}, but there are {n} points"
             f"{f' ({stop})' if stop else ''}, which need shape ({n},), or ({n}, m) for m outputs"
+            f"{REINDEX if _is_table(values) else ''}"
         )
     order = order_of(values, points, n)
     columns = (array[:, None] if array.ndim == 1 else array)[order].T
@@ -86,6 +91,11 @@ def order_of(values: Any, points: Any, n: int) -> Any:
             f"{f', nor have {len(missing) - 1} more' if missing[1:] else ''}. {advice}"
         )
     return [place[label] for label in wanted]
+
+
+def labels_of(points: Any, n: int) -> Any:
+    """Labels of n points, shape (n,): those of the rows of a table, or 0 to n - 1."""
+    return np.asarray(points.index) if _is_table(points) else np.arange(n)
 
 
 def _is_table(object_: Any) -> bool:

@@ -222,6 +222,33 @@ def test_targets_without_a_box():
     assert result.mean == pytest.approx(F.mean(), abs=0.01)
 
 
+def test_rows_are_named_by_the_labels_of_the_table_and_values_in_their_units():
+    points = pd.DataFrame(X, index=[f"run {i}" for i in range(20)])
+    values = pd.Series(F, points.index)
+    values["run 7"] = 300.0
+    values["run 2"] = np.nan
+    found = integrate(BOX, points, values, kernel=ONE, missing="drop")
+    assert "left out: ['run 2']" in found.warnings[0]
+    assert any("in row run 7 is 300, and the others predict" in said for said in found.warnings)
+    with pytest.raises(ValueError, match=r"give them NaN: values.reindex\(points.index\)"):
+        integrate(BOX, points, values.drop("run 2"), kernel=ONE, missing="drop")
+
+
+def test_a_target_beyond_all_points_is_told():
+    points = sobol(bqlib.Marginals([stats.norm(0, 1)]), Matern(1.0), 16, rng=0).points
+    moved = bqlib.Marginals({"load": stats.norm(1.5, 1)})
+    found = integrate(moved, points, np.sin(points[:, 0]), kernel=Matern(1.0))
+    assert any("lies beyond all points in load" in said for said in found.warnings)
+    same = integrate(bqlib.Marginals([stats.norm()]), points, np.sin(points[:, 0])).warnings
+    assert not any("beyond" in said for said in same)
+
+
+def test_inputs_among_the_outputs_are_refused():
+    inputs = bqlib.Marginals({"a": stats.uniform(), "b": stats.uniform()})
+    with pytest.raises(ValueError, match="names of inputs: a"):
+        integrate(inputs, X, pd.DataFrame({"f": F, "a": X[:, 0]}))
+
+
 def test_smooth_values_without_doubt_have_no_warning():
     box = Uniform([0.0], [1.0])
     x = bqlib.sobol_points(box, 64, rng=0)

@@ -128,6 +128,11 @@ def plot_against_n(sizes, estimates, true=None):
         raise ValueError(
             f"there are {len(sizes)} sizes and {len(estimates)} estimates; give one for each size"
         )
+    if any(isinstance(own, tuple) for own in estimates):
+        raise TypeError(
+            "estimates hold tuples, one estimate for each output: take one output, such as "
+            "[own[0] for own in estimates]"
+        )
     strangers = [type(own).__name__ for own in estimates if not isinstance(own, Integral)]
     if strangers:
         raise TypeError(
