@@ -121,7 +121,7 @@ def integrate(
     integral of (f - mean)^2 by a model of its own. `std` itself has an error of about a tenth,
     since few points stand for the posterior: so much it may change with the order of coordinates.
 
-    For each kernel about 200 + 4 d likelihoods, of O(n^3 + n^2 d) time and O(n^2 d) memory; then at
+    For each kernel about 200 + 4 d likelihoods, of O(n^3 + n^2 d) time and O(n^2 d) memory, and at
     most 64 embeddings, see :func:`bqlib.embed`: for a data set of M points O(M^2 d) each.
 
     References
@@ -135,7 +135,7 @@ def integrate(
     >>> from scipy import stats
     >>> import bqlib
     >>> inputs = bqlib.Marginals({"width": stats.norm(2.0, 0.1), "load": stats.uniform(0, 5)})
-    >>> points = bqlib.sobol(inputs, bqlib.Matern(1.0), n=32, rng=0).points
+    >>> points = bqlib.sobol_points(inputs, 32, rng=0)
     >>> result = bqlib.integrate(inputs, points, [x[0] * np.exp(-x[1]) for x in points])
     >>> lower, upper = result.interval(0.95)  # the integral is 2 (1 - exp(-5)) / 5 = 0.3973
     >>> bool(lower < 0.3973 < upper)
@@ -147,7 +147,7 @@ def integrate(
     outputs = outputs_of(values, raw, len(points))
     if mean not in ("constant", "zero"):
         raise ValueError(f'mean is {mean!r}; it must be "constant" or "zero"')
-    shared = sorted(set(outputs.names) & set(getattr(target, "names", ())))
+    shared = sorted(set(outputs.names) & set(target.names if isinstance(target, Marginals) else ()))
     if shared:
         raise ValueError(
             f"the values have columns with the names of inputs: {', '.join(shared)}. Pass only the "
