@@ -123,7 +123,7 @@ def test_two_sweeps_of_one_name_are_refused(tmp_path):
 
 def test_a_run_that_another_one_works_on_is_told(tmp_path):
     theirs = Imported(tmp_path / "theirs")
-    theirs.set_faults({"*": ["sleep", 15]})  # the other one has its jobs fail meanwhile
+    theirs.set_faults({"*": ["sleep", 25]})  # the other one has its jobs fail meanwhile
     first = theirs.start()
     while not theirs.pieces():
         assert first.poll() is None, first.communicate()[0]
