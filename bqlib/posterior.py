@@ -61,11 +61,12 @@ class Integral:
     std : float
         a MMD(w), in units of f: the root mean squared error of the estimate over draws of f from
         the model. With the same two rules, the posterior standard deviation. If the MMD is below
-        the rounding error of float64, a bound on this error is used instead.
+        the rounding error of float64, a bound on this error is used instead. From
+        :func:`bqlib.integrate`, that of the average over all kernel parameters.
     output_scale : float
         a, as given or as fitted to the values.
     freedom : float
-        Degrees of freedom of the fitted a; infinity if a was given.
+        Degrees of freedom of the fitted a; infinity if a was given, or the values have noise.
     name : str
         Of the output, if values were given as a table.
     warnings : tuple of str
