@@ -115,6 +115,33 @@ def test_points_come_from_the_pool(name):
         assert len(np.unique(points, axis=0)) == 40
 
 
+@pytest.mark.parametrize("name", [*ALL, *SETS])
+def test_rows_are_those_of_the_candidates_given(name):
+    pool = np.concatenate([POOL, POOL[:100]])
+    table = pandas.DataFrame(pool, index=[f"run {i}" for i in range(500)])
+    start = TARGET.sample(3, rng=1) if name in ALL else None
+    for candidates, initial in ((pool, None), (table, start)):
+        design = make(name, 20, candidates=candidates, initial=initial)
+        if name in (*FREE, "joint"):
+            assert design.rows is None and design.labels is None
+            continue
+        given = 0 if initial is None else len(initial)
+        assert len(design.rows) == 20 - given
+        np.testing.assert_array_equal(pool[design.rows], design.points[given:])
+        if candidates is table:
+            np.testing.assert_array_equal(table.loc[design.labels], design.points[given:])
+        with pytest.raises(ValueError, match="read-only"):
+            design.rows[0] = 1
+    for drawn in (Candidates(50), Candidates(50, fresh=True)):
+        if name not in ("compress", "kernel_thinning") or not drawn.fresh:
+            assert make(name, 5, candidates=drawn).rows is None
+
+
+def test_points_off_the_candidates_have_no_rows():
+    assert make("sbq", 5, refine=2).rows is None
+    assert make("sbq", 5, initial=POOL[:5]).rows.tolist() == []
+
+
 @pytest.mark.parametrize("name", GREEDY)
 def test_the_order_of_the_pool_does_not_matter(name):
     shuffled = POOL[np.random.default_rng(3).permutation(len(POOL))]

@@ -746,3 +746,44 @@ def test_a_kernel_on_the_unit_cube_of_ones_own_needs_an_embedding_of_its_own():
 def test_what_is_no_embedding_is_refused(function):
     with pytest.raises(TypeError, match=r"type Uniform; it must be a bqlib.Embedding: use emb"):
         function(Uniform([0], [1]), [[0.5]])
+
+
+def test_what_is_known_of_all_data_is_found_once_and_only_when_asked():
+    asked = []
+
+    class Counted(ExponentiatedQuadratic):
+        def __call__(self, x, y):
+            asked.append(len(x) * len(y))
+            return super().__call__(x, y)
+
+    points = np.random.default_rng(0).normal(size=(1500, 2))
+    weights = np.random.default_rng(1).dirichlet(np.ones(1500))
+    embedding = embed(Counted(0.7), Empirical(points, weights))
+    assert sum(asked) < 10
+    gram = ExponentiatedQuadratic(0.7)(points, points)
+    np.testing.assert_allclose(embedding.kernel_mean(points), gram @ weights, rtol=1e-13)
+    assert embedding.prior_variance == pytest.approx(weights @ gram @ weights, rel=1e-13)
+    of_data = sum(asked)
+    assert of_data < 0.9 * 1500**2  # blocks of 1024: not quite half
+    embedding.kernel_mean(points), embedding.prior_variance
+    assert sum(asked) == of_data
+    np.testing.assert_allclose(
+        embedding.kernel_mean(points[::-1]), gram[::-1] @ weights, rtol=1e-13
+    )
+    mean = embedding.kernel_mean(points)
+    mean[:] = 0.0  # the caller's own
+    assert (embedding.kernel_mean(points) > 0).all()
+
+
+def test_a_prior_variance_may_be_computed_later():
+    asked = []
+    later = Embedding(
+        EQ, DIAGONAL, lambda x: 0 * x[:, 0], lambda x: 0 * x, lambda: asked.append(1) or 2
+    )
+    assert not asked
+    assert later.prior_variance == 2.0 and later.prior_variance == 2.0 and asked == [1]
+    wrong = Embedding(EQ, DIAGONAL, lambda x: 0 * x[:, 0], lambda x: 0 * x, lambda: np.nan)
+    with pytest.raises(
+        ValueError, match="the prior variance of ExponentiatedQuadratic under .* nan"
+    ):
+        _ = wrong.prior_variance

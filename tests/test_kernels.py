@@ -46,6 +46,7 @@ UNIT_CUBE = [Brownian(), BrownianBridge(), IntegratedBrownian(), L2Star(), Korob
 OTHERS = [
     Stein(MIXTURE, 0.6),
     Stein(MIXTURE, [0.6, 0.9], beta=-0.3, constant=1.0),
+    Stein(MIXTURE, 0.6, units=[0.5, 3.0]),
     ExponentiatedQuadratic(0.5) + 2.0 * Matern(0.3),
     ExponentiatedQuadratic(0.5) * Brownian(),
     OnCoordinates(Matern(0.3), [1]) * OnCoordinates(Brownian(), [0]),
@@ -358,6 +359,22 @@ def test_stein_is_the_operator_applied_to_its_base_in_both_arguments():
     np.testing.assert_allclose(kernel([x], [y])[0, 0], 2 + expected, rtol=1e-6)
 
 
+def test_stein_in_units_is_that_of_the_target_in_these_units():
+    units = np.array([4.0, 0.5])
+    scaled = GaussianMixture(
+        MIXTURE.weights, MIXTURE.means / units, MIXTURE.covariances / units[:, None] / units
+    )
+    x, y = np.random.default_rng(3).random((2, 4, 2))
+    ours, theirs = (
+        Stein(target, [0.6, 0.9], constant=2.0, units=own)
+        for target, own in ((MIXTURE, units), (scaled, 1.0))
+    )
+    np.testing.assert_allclose(ours(x, y), theirs(x / units, y / units), rtol=1e-12)
+    np.testing.assert_allclose(ours.diagonal(x), np.diag(ours(x, x)), rtol=1e-12)
+    there = theirs.gradient(x / units, y / units) / units
+    np.testing.assert_allclose(ours.gradient(x, y), there, rtol=1e-10)
+
+
 def test_stein_scores_a_pool_once_and_notices_a_changed_one():
     calls = []
 
@@ -459,6 +476,12 @@ def test_a_kernel_on_some_coordinates_needs_them():
         (lambda: Stein(NORMAL, constant=-1.0), "constant is -1.0"),
         (lambda: Stein(NORMAL, constant=1e200), r"constant is 1e\+200; it must lie between 1e-10"),
         (lambda: Stein(NORMAL, [1.0, 1.0]), "2 length-scales for a target of dimension 1"),
+        (lambda: Stein(NORMAL, units=[1.0, 1.0]), "2 units for a target of dimension 1"),
+        (lambda: Stein(NORMAL, units=0.0), "units is 0.0; it must be finite and positive"),
+        (
+            lambda: Stein(NORMAL, units=[[1.0]]),
+            r"units has shape \(1, 1\); give one number, or one n",
+        ),
     ],
 )
 def test_bad_arguments(build, problem):
