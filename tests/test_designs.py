@@ -755,11 +755,3 @@ def test_a_data_set_can_be_summarised():
     data = Empirical(POOL)
     design = make("sbq", 40, data, candidates=POOL)
     assert curve(design)[-1] < 0.2 * curve(make("iid", 40, data))[-1]
-
-
-def test_kernel_thinning_keeps_equal_weights_right():
-    first, again = make("kernel_thinning", 50), make("kernel_thinning", 50)
-    np.testing.assert_array_equal(first.points, again.points)
-    assert len(np.unique(first.points, axis=0)) == 50
-    iid = np.sqrt((1 - first.embedding.prior_variance) / 50)
-    assert np.sqrt(mmd2(first.embedding, first.points, first.weights)) < iid / 1.5

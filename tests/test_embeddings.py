@@ -784,6 +784,6 @@ def test_a_prior_variance_may_be_computed_later():
     assert later.prior_variance == 2.0 and later.prior_variance == 2.0 and asked == [1]
     wrong = Embedding(EQ, DIAGONAL, lambda x: 0 * x[:, 0], lambda x: 0 * x, lambda: np.nan)
     with pytest.raises(
-        ValueError, match="the prior variance of ExponentiatedQuadratic under .* nan"
+        ValueError, match=r"the prior variance of ExponentiatedQuadratic under .* nan"
     ):
         _ = wrong.prior_variance
