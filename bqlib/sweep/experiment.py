@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import product
 
 from bqlib.candidates import Candidates
-from bqlib.sweep import plugins, registry
+from bqlib.sweep import from_file, plugins, registry
 from bqlib.sweep.build import build_target
 from bqlib.sweep.spec import Cell, Spec, StudySpec, digest_of_target
 
@@ -131,3 +131,15 @@ class Experiment:
             spec = replace(self.unsigned_spec(cell), target_digest=digests[cell.target])
             specs[cell] = replace(spec, fingerprint=spec.code_here())
         return specs
+
+
+def without_folders(config):
+    """A sweep in the form of :meth:`Experiment.canonical`, with the bare names of data files.
+
+    So a project that was moved, with its results, has the same sweep.
+    """
+    targets = {
+        label: from_file.without_folder(content) if from_file.is_from_file(content) else content
+        for label, content in config["targets"].items()
+    }
+    return config | {"targets": targets}
