@@ -19,7 +19,6 @@ from bqlib.results.layout import (
     store_at,
 )
 from bqlib.results.timings import digest_of, read_timing
-from bqlib.sweep.experiment import without_folders
 
 # How the reasons of failures begin that may not come again.
 OUT_OF_MEMORY, WORKER_DIED = "out of memory", "the worker died"
@@ -101,11 +100,11 @@ def outdated(results, experiment):
     attributes = attributes_of(at.curves)
     if attributes:
         try:
-            config = without_folders(json_object(attributes["config"]))
+            same = experiment.is_stored_as(json_object(attributes["config"]))
         except (ValueError, KeyError, TypeError, AttributeError):
             what = "is damaged: its config is no JSON object"
             raise damaged(at.folder, [Fault(path_of_head(CURVES), what)]) from None
-        if config != without_folders(experiment.canonical()):
+        if not same:
             paths.append(path_of_head(CURVES))
     return paths
 

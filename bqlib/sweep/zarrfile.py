@@ -129,7 +129,7 @@ def _points_of_group(store, inside, group, columns):
     ) as dataset:
         names = sorted(str(name) for name in dataset.data_vars)  # stores have no order
         if columns is not None:  # a coordinate, such as the log density, may be asked for
-            names += [str(name) for name in dataset.coords]
+            names += sorted(str(name) for name in dataset.coords)
         groups = sorted(name for name, _ in group.groups())
         if not names and groups:
             raise DataFileError(

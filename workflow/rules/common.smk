@@ -7,7 +7,6 @@ from bqlib.report import template_files
 from bqlib.results.layout import PIECE, Layout, block_name, head, piece_name
 from bqlib.results.records import Step, digest
 from bqlib.running.hooks import prepare
-from bqlib.sweep.experiment import without_folders
 from bqlib.sweep.fingerprint import fingerprint
 from bqlib.sweep.spec import Cell
 
