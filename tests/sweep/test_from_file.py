@@ -16,6 +16,7 @@ from bqlib.sweep import from_file
 from bqlib.sweep.build import build_target
 from bqlib.sweep.datapoints import DataFileError
 from bqlib.sweep.file import json_schema, load
+from bqlib.sweep.spec import science_of
 
 POINTS = np.random.default_rng(0).normal(size=(50, 2))
 TARGET = "[{name: posterior, family: empirical, file: draws.npy}]"
@@ -57,6 +58,14 @@ def test_a_target_from_a_file_is_its_points_with_equal_weights(folder):
     for ours, theirs in zip(sweep.cells(), same.cells(), strict=True):
         found, expected = sweep.spec(ours).run(0)[0], same.spec(theirs).run(0)[0]
         assert np.array_equal(found["mmd"], expected["mmd"], equal_nan=True)
+
+
+def test_points_that_are_written_out_are_stored_as_ever():
+    """Or the digests of their trials would change, and with them all results."""
+    sweep = loaded(of_file("draws.npy").replace("file: draws.npy", "points: [[0, 1], [1, 0]]"))
+    content = {"family": "empirical", "points": [[0.0, 1.0], [1.0, 0.0]], "weights": None}
+    assert sweep.targets["posterior"] == content
+    assert science_of(content) == json.dumps(content, sort_keys=True)
 
 
 def test_the_points_count_and_not_the_file(folder):
