@@ -12,6 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from written_sweep import edited, loaded, problems_of
 
+import bqlib
 from bqlib.sweep import from_file
 from bqlib.sweep.build import build_target
 from bqlib.sweep.datapoints import DataFileError
@@ -186,6 +187,14 @@ def test_a_process_never_takes_other_points(folder, monkeypatch):
         spec.run(0)
     np.save("draws.npy", POINTS)
     assert np.array_equal(spec.build()[0].points, POINTS)
+
+
+def test_curves_in_python_take_a_data_file_too():
+    target = {"name": "posterior", "family": "empirical", "file": "draws.csv"}
+    own = {"n": 5, "seeds": 1, "candidates": {"size": 40}, "progress": False}
+    found = bqlib.curves(target, bqlib.Matern(0.5), "sbq", **own)
+    expected = bqlib.curves(bqlib.Empirical(POINTS), bqlib.Matern(0.5), "sbq", **own)
+    assert np.array_equal(found.mmd, expected.mmd)
 
 
 def test_a_process_holds_the_last_files_alone(folder, monkeypatch):
