@@ -100,11 +100,11 @@ def outdated(results, experiment):
     attributes = attributes_of(at.curves)
     if attributes:
         try:
-            config = json_object(attributes["config"])
-        except (ValueError, KeyError, TypeError):
+            same = experiment.is_stored_as(json_object(attributes["config"]))
+        except (ValueError, KeyError, TypeError, AttributeError):
             what = "is damaged: its config is no JSON object"
             raise damaged(at.folder, [Fault(path_of_head(CURVES), what)]) from None
-        if config != experiment.canonical():
+        if not same:
             paths.append(path_of_head(CURVES))
     return paths
 

@@ -86,7 +86,8 @@ def gather(experiment, results):
             raise SchemaError(
                 "these pieces cannot be gathered:\n"
                 + "\n".join(problems)
-                + f"\nto recompute damaged pieces: bqlib retry --damaged {at.folder}, then run the "
+                + "\nif the sweep, a data file or the code changed during the run: start it again"
+                f"\nto recompute damaged pieces: bqlib retry --damaged {at.folder}, then run the "
                 "sweep again; to recompute pieces of another sweep or code: bqlib retry --sweep "
                 f"FILE {at.folder}"
             )

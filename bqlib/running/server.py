@@ -113,7 +113,9 @@ class Server:
         each of these gets another chance, while no other suspect runs.
         """
         if spec.digest != digest:
-            raise RunError("the sweep or the code changed during the run: start it again")
+            raise RunError(
+                "the sweep, a data file or the code changed during the run: start it again"
+            )
         done = {seed: self.kept.read(digest, seed) for seed in seeds}
         done = {seed: found for seed, found in done.items() if found is not None}
         for _ in done:

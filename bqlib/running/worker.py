@@ -10,6 +10,8 @@ from distributed import get_worker
 
 from bqlib.results.text import failure_of
 from bqlib.running.errors import OtherCodeError, TrialError
+from bqlib.sweep.datapoints import DataFileError
+from bqlib.sweep.from_file import hold
 from bqlib.sweep.plugins import PluginError
 
 
@@ -26,8 +28,8 @@ def attempt(spec, seed, expected):
     TrialError
         If the trial's own code fails.
     OtherCodeError
-        If the worker runs other versions, or other code than the spec's digest stands for, or
-        cannot load a plug-in.
+        If the worker runs other versions, or other code than the spec's digest stands for, cannot
+        load a plug-in, or finds other points in a data file than the digest stands for.
     """
     where = socket.gethostname()
     refuse_other_versions(versions(), expected, where)
@@ -41,6 +43,10 @@ def attempt(spec, seed, expected):
             "run? Start it again"
         )
     with memory_limited(own_memory()):
+        try:
+            hold(spec.target)
+        except DataFileError as error:
+            raise OtherCodeError(f"the worker on {where} lacks the data: {error}") from None
         try:
             return spec.run(seed)
         except MemoryError:

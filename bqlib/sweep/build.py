@@ -5,11 +5,13 @@ from functools import partial, update_wrapper
 
 import numpy as np
 
-from bqlib.sweep import plugins, registry
+from bqlib.sweep import from_file, plugins, registry
 
 
 def build_target(content):
-    """The target that the content of a target file describes."""
+    """The target that the content of a target file describes; its data file is read once."""
+    if from_file.is_from_file(content):
+        return from_file.target_of(content)
     family = registry.find("target", content["family"])
     return family(**arguments(content, "family", *plugins.FREE_TEXT))
 

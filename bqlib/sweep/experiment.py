@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import product
 
 from bqlib.candidates import Candidates
-from bqlib.sweep import plugins, registry
+from bqlib.sweep import from_file, plugins, registry
 from bqlib.sweep.build import build_target
 from bqlib.sweep.spec import Cell, Spec, StudySpec, digest_of_target
 
@@ -114,13 +114,18 @@ class Experiment:
         )
         return replace(spec, fingerprint=spec.code_here())
 
-    def canonical(self):
+    def canonical(self, folders=True):
         """The whole sweep in the form of strict JSON; equal sweeps give equal dicts.
 
-        Classes and functions in it, which a sweep file cannot have, are named.
+        Classes and functions in it, which a sweep file cannot have, are named. Without `folders`,
+        data files have their names alone, so that a project that was moved has the same sweep.
         """
         text = json.dumps(asdict(self), allow_nan=False, default=plugins.without_folder)
-        return json.loads(text)
+        return json.loads(text) if folders else _without_folders(json.loads(text))
+
+    def is_stored_as(self, config):
+        """Whether a dict of :meth:`canonical` is of this sweep, wherever its data files were."""
+        return _without_folders(config) == self.canonical(folders=False)
 
     @cached_property
     def _specs(self):
@@ -131,3 +136,11 @@ class Experiment:
             spec = replace(self.unsigned_spec(cell), target_digest=digests[cell.target])
             specs[cell] = replace(spec, fingerprint=spec.code_here())
         return specs
+
+
+def _without_folders(config):
+    targets = {
+        label: from_file.without_folder(content) if from_file.is_from_file(content) else content
+        for label, content in config["targets"].items()
+    }
+    return config | {"targets": targets}

@@ -8,7 +8,7 @@ from functools import cache, cached_property
 
 from bqlib import embeddings
 from bqlib.candidates import Candidates
-from bqlib.sweep import plugins, registry
+from bqlib.sweep import from_file, plugins, registry
 from bqlib.sweep.blas import one_blas_thread
 from bqlib.sweep.build import build_integrand, build_kernel, build_rule, build_target
 from bqlib.sweep.fingerprint import definitions, fingerprint
@@ -207,7 +207,12 @@ class StudySpec:
 
 
 def science_of(target):
-    """The content of a target file as JSON, without the texts for readers."""
+    """The content of a target file as JSON, without the texts for readers.
+
+    Of a data file, its points count, and neither its name nor its format.
+    """
+    if from_file.is_from_file(target):
+        return json.dumps(from_file.science_of(target), sort_keys=True)
     content = {k: v for k, v in target.items() if k not in plugins.FREE_TEXT}
     return json.dumps(without_folder_of(content), sort_keys=True)
 

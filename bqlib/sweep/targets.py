@@ -4,10 +4,20 @@ import json
 from functools import cache
 from typing import Any
 
-from pydantic import Field, TypeAdapter, ValidationError, ValidationInfo, create_model
+from pydantic import (
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    ValidationInfo,
+    create_model,
+    model_validator,
+)
 
-from bqlib.sweep import plugins
+from bqlib.sweep import from_file, plugins, registry
 from bqlib.sweep.build import build_target
+from bqlib.sweep.datafile import FORMATS
+from bqlib.sweep.datapoints import DataFileError
 from bqlib.sweep.families import families_schema, family_of, field_types, storable
 from bqlib.sweep.textfile import read_text
 from bqlib.sweep.values import Label, checked_label
@@ -17,11 +27,44 @@ from bqlib.sweep.yamlfile import dotted
 MOST_BYTES = 2**24  # of a target file: 400,000 points in the plane, which take seconds to read
 
 
+class _DataSetKeys(Keys):
+    """Points that are written out, or those of a file."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"oneOf": [{"required": ["points"]}, {"required": ["file"]}]}
+    )
+    file: str = Field(default="", description="the path of a data file: " + ", ".join(FORMATS))
+    columns: list[str] = Field(default=[], description="the columns of the file that are taken")
+
+    @model_validator(mode="after")
+    def _one_of_both(self):
+        given = self.model_fields_set
+        if "file" not in given and "points" not in given:
+            fail((("points",), "missing: give points, or file with the path of a data file"))
+        problems = []
+        if "file" in given:
+            why = "cannot be given beside file: all points of a file have equal weights"
+            problems += [((key,), why) for key in ("points", "weights") if key in given]
+        elif "columns" in given:
+            problems.append((("columns",), "is allowed only with file"))
+        if "columns" in given and not self.columns:
+            problems.append((("columns",), "must not be empty: leave it out to take all"))
+        if len(set(self.columns)) < len(self.columns):
+            problems.append((("columns",), "names a column twice"))
+        if problems:
+            fail(*problems)
+        return self
+
+
 @cache
 def _target_keys(family):
     fields = field_types(plugins.parameters("target", family))
     fields |= {name: (str, "") for name in plugins.FREE_TEXT}
-    return create_model("Target", __base__=Keys, family=(Any, ...), **fields)
+    base = Keys
+    if family is registry.find("target", from_file.FAMILY):
+        base = _DataSetKeys
+        fields["points"] = (fields["points"][0], Field(default=None))
+    return create_model("Target", __base__=base, family=(Any, ...), **fields)
 
 
 def checked_target(value, info: ValidationInfo):
@@ -36,6 +79,11 @@ def checked_target(value, info: ValidationInfo):
         )
     if plugins.is_place(value):
         raise ValueError(f"give the target a name: {{name: ..., family: {quoted(value)}}}")
+    if value.endswith(tuple(FORMATS)):
+        raise ValueError(
+            f"give the target a name: {{name: ..., family: {from_file.FAMILY}, "
+            f"file: {quoted(value)}}}"
+        )
     on_shelf = sorted(path.stem for path in reading.shelf.glob("*.json"))
     if value.endswith(".json"):
         path = reading.folder / value
@@ -113,6 +161,26 @@ def _built_target(content, folder):
     family, content = family_of("target", content, folder)
     keys = _target_keys(family).model_validate(content)
     content = keys.model_dump()
+    if isinstance(keys, _DataSetKeys):
+        return _built_data_set(content, keys.model_fields_set, folder)
+    return _built_family(family, content, keys.model_fields_set)
+
+
+def _built_data_set(content, given, folder):
+    """The same of a data set, whose content has no more keys than are needed."""
+    if "file" not in given:
+        content = {k: v for k, v in content.items() if k not in ("file", "columns")}
+        return _built_family(registry.find("target", content["family"]), content, given)
+    texts = {k: content[k] for k in plugins.FREE_TEXT if content[k]}
+    wanted = {k: content[k] for k in ("family", "file", "columns") if k in given}
+    try:
+        content, target = from_file.read_target(wanted, folder)
+    except DataFileError as error:
+        fail(((error.key,), str(error)))
+    return content | texts, target
+
+
+def _built_family(family, content, given):
     try:
         target = build_target(content)
         dim = getattr(target, "dim", None)
@@ -120,7 +188,7 @@ def _built_target(content, folder):
         raise _BadTargetError(plugins.reason_of(error)) from None
     if not isinstance(dim, int) or dim < 1:
         raise _BadTargetError(f"{family.__name__} must have dim, a whole number of at least 1")
-    content = storable(content, keys.model_fields_set)
+    content = storable(content, given)
     return {k: v for k, v in content.items() if k not in plugins.FREE_TEXT or v}, target
 
 

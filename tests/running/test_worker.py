@@ -7,6 +7,7 @@ import resource
 import time
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from distributed import Client, LocalCluster
 from local_dask import QUIET, connected
@@ -17,6 +18,7 @@ from bqlib.running import worker
 from bqlib.running.errors import OtherCodeError, TrialError
 from bqlib.running.site import Site
 from bqlib.running.worker import attempt, versions
+from bqlib.sweep import from_file
 from bqlib.sweep.file import load
 
 
@@ -27,6 +29,24 @@ def test_a_worker_with_other_code_or_versions_is_refused():
         attempt(spec, 0, versions() | {"numpy": "1.0"})
     with pytest.raises(OtherCodeError, match="runs other code"):
         attempt(replace(spec, fingerprint="other"), 0, versions())
+
+
+def test_a_worker_that_finds_other_data_is_refused(tmp_path, monkeypatch):
+    np.save(tmp_path / "draws.npy", [[0.0, 1.0], [1.0, 0.0]])
+    (tmp_path / "sweep.yaml").write_text(
+        "name: small\ntargets: [{name: data, family: empirical, file: draws.npy}]\n"
+        "kernels: {eq: {family: exponentiated_quadratic}}\nlengthscales: [1]\n"
+        "algorithms: [iid]\ncandidates: {size: 5}\nn: 3\nseeds: 1\nstudies: [submodularity]\n"
+    )
+    experiment = load(tmp_path / "sweep.yaml")
+    specs = experiment.spec(experiment.cells()[0]), experiment.study("submodularity")
+    monkeypatch.setattr(worker, "own_memory", lambda: None)
+    assert len(attempt(specs[0], 0, versions())[0]["mmd"]) == 3
+    monkeypatch.setattr(from_file, "_held", {})  # as in a worker that starts later
+    np.save(tmp_path / "draws.npy", [[0.0, 1.0], [1.0, 1.0]])
+    for spec in specs:
+        with pytest.raises(OtherCodeError, match=r"lacks the data: .*draws\.npy has changed since"):
+            attempt(spec, 0, versions())
 
 
 def failing(monkeypatch, error):

@@ -28,10 +28,11 @@ COUNT = "must be a whole number without point or exponent, not"
 # --- What a good file gives
 
 
-@pytest.mark.parametrize("n", range(4))
+@pytest.mark.parametrize("n", range(5))
 def test_the_sweeps_of_the_readme_load(tmp_path, n):
     blocks = re.findall(r"```yaml\n(.*?)```", (CONFIG / "README.md").read_text(), flags=re.DOTALL)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
+    (tmp_path / "draws.csv").write_text("alpha,beta\n0,1\n1,0\n")
     (tmp_path / "sweep.yaml").write_text(blocks[n])
     sweep = load(tmp_path / "sweep.yaml", CONFIG / "targets")
     for cell in sweep.cells():

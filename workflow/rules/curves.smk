@@ -18,7 +18,7 @@ rule gather:
             "gather.py",
             "bqlib.results.store:gather",
             # What is stored of the sweep beside the pieces, such as its title.
-            settings=EXPERIMENT.canonical(),
+            settings=EXPERIMENT.canonical(folders=False),
         ),
     script:
         RUN.script("gather.py")

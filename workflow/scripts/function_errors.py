@@ -8,8 +8,11 @@ if __name__ == "__main__":
     from bqlib.results.records import write_record
     from bqlib.results.store import open_dataset, write_dataset
     from bqlib.running.client import logged
+    from bqlib.sweep.file import load
 
-    with logged(snakemake.log[0], snakemake.output[0]):
+    with logged(snakemake.log[0], snakemake.output[0]) as run:
+        # Data files are read from where they are now, which the curves may not say.
+        load(run.paths.sweep, run.paths.shelf, run.paths.folder)
         curves = open_dataset(Path(snakemake.input[0]).parent)
         store = Path(snakemake.output[0]).parent
         write_dataset(function_errors(curves), store)
