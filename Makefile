@@ -8,6 +8,8 @@ PROFILE ?= profiles/local
 
 # Nothing may be imported that requirements.lock does not name.
 unexport PYTHONPATH PYTHONHOME
+# Else each of the many processes of a run, or of the tests, compiles the package again.
+unexport PYTHONDONTWRITEBYTECODE
 
 IN_VENV := . .venv/bin/activate &&
 SNAKEMAKE = $(IN_VENV) exec python -m snakemake --profile "$(PROFILE)" --configfile "$(CONFIG)"

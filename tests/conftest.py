@@ -21,8 +21,25 @@ settings.register_profile("fuzz", deadline=None, max_examples=700, print_blob=Tr
 settings.load_profile("bqlib")
 
 
+@pytest.hookimpl(optionalhook=True, wrapper=True)
+def pytest_xdist_auto_num_workers():
+    """One more than there are processors: tests that run the workflow often wait for it."""
+    return (yield) + 1
+
+
+def runs_a_workflow(item):
+    """Whether the module of a test runs Snakemake, by what it imports."""
+    return isinstance(item, pytest.Function) and bool(
+        {"Checkout", "processes_of"} & vars(item.module).keys()
+    )
+
+
 def pytest_collection_modifyitems(items):
-    """Have the examples of docstrings import what they use, as they must when they are copied."""
+    """Start with the modules that run the workflow: they take longest, and nobody waits at the end.
+
+    The examples of docstrings import what they use, as they must when they are copied.
+    """
+    items.sort(key=runs_a_workflow, reverse=True)  # keeps the order of equals
     for item in items:
         if isinstance(item, pytest.DoctestItem):
             item.dtest.globs = {"__name__": "__main__"}

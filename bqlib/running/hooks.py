@@ -46,7 +46,7 @@ from bqlib.running import scratch, session
 from bqlib.running.door import open_door
 from bqlib.running.errors import RunError
 from bqlib.running.journal import note_name
-from bqlib.running.module import SWEEP, refuse_moved_outputs, stated_sweep
+from bqlib.running.module import SWEEP, refuse_another, refuse_moved_outputs, stated_sweep
 from bqlib.running.paths import Paths, announce
 from bqlib.running.preflight import check_origin, check_results_folder, why_jobs_fail
 from bqlib.running.settings import default_sweep, refuse_settings, site_file
@@ -84,7 +84,7 @@ def prepare(workflow, config, shell):
             paths, experiment = _of_module(workflow, config, project)
             known = _runs_of(workflow).get(paths.results)
             if known:
-                known.refuse_another(experiment)
+                refuse_another(experiment, known.experiment, paths.results)
                 return known
         else:
             paths, experiment = _of_command(workflow, config, project)
@@ -187,6 +187,7 @@ class Run:
         self._starting = threading.Lock()
         self._settled = False
         self._told = ""  # by whom this process was told to end
+        self._lost = False  # whether the run's process has ended untold
         self._code = 1  # exit code of a run that fails
 
     def announce(self):
@@ -214,14 +215,6 @@ class Run:
         if isinstance(self._rules, LocalGitFile):
             return self._rules.join(path).get_path_or_uri(secret_free=False)
         return path
-
-    def refuse_another(self, experiment):
-        """Raise a RunError if a sweep of this run's name is not this run's."""
-        if experiment.canonical() != self.experiment.canonical():
-            raise RunError(
-                f"two modules have different sweeps of the name {experiment.name}, so that both "
-                f"results would go to {self.paths.results}: give one of them another name"
-            )
 
     def settle(self, steps):
         """Let dates of files say what is up to date, before Snakemake plans; say what is there.
@@ -294,6 +287,7 @@ class Run:
 
         In a workflow that is not ours, jobs fail and Snakemake does what it does then.
         """
+        self._lost = True
         os.kill(os.getpid(), signal.SIGTERM)
 
     def _end_with_workflow(self):
@@ -325,6 +319,8 @@ class Run:
 
     def interrupt(self, number, frame):
         """End the run by a signal, without a traceback of each job."""
+        if self._lost and number == signal.SIGTERM and not _is_scheduling(frame):
+            return  # jobs fail by themselves, and then `end` says why
         for each in ENDINGS:
             signal.signal(each, signal.SIG_IGN)  # a second one must not break into the end
         if not (self._session and session.has_ended(self._session)):  # which sends a signal, too
@@ -337,7 +333,8 @@ class Run:
             session.interrupt(self._session)
             if _submits_jobs(self._workflow):
                 say("Slurm's jobs are cancelled; Snakemake may take three minutes to notice")
-                _in_a_thread(_cancel_jobs)(self._workflow)
+                # It takes locks which the thread that the signal interrupts may hold.
+                threading.Thread(target=_cancel_jobs, args=[self._workflow], daemon=True).start()
         raise SystemExit(128 + number)
 
     def end(self, error=False):
@@ -386,13 +383,14 @@ def say(text):
         print(f"[bqlib] {text}", file=sys.stderr)
 
 
-def _in_a_thread(handler):
-    """A signal handler that may take locks which the thread that the signal interrupts holds."""
+def _is_scheduling(frame):
+    """Whether Snakemake's ``schedule`` runs, which answers a SystemExit by calling the end hooks.
 
-    def handle(*arguments):
-        threading.Thread(target=handler, args=arguments, daemon=True).start()
-
-    return handle
+    Anywhere else it would end the process at once, by the code of a signal that nobody has sent.
+    """
+    while frame and frame.f_code is not JobScheduler.schedule.__code__:
+        frame = frame.f_back
+    return frame is not None
 
 
 def _find_interpreter_with_spaces():

@@ -112,6 +112,27 @@ def refuse_moved_outputs(modifiers):
                 )
 
 
+def refuse_another(experiment, known, results):
+    """Refuse the sweep of a module, unless it is that of another one with its name.
+
+    Parameters
+    ----------
+    experiment, known : bqlib.sweep.experiment.Experiment
+        The sweeps of both modules.
+    results : path-like
+        Where the results of either would go.
+
+    Raises
+    ------
+    RunError
+    """
+    if experiment.canonical() != known.canonical():
+        raise RunError(
+            f"two modules have different sweeps of the name {experiment.name}, so that both "
+            f"results would go to {results}: give one of them another name"
+        )
+
+
 def stated_sweep(config, whole, files, given, read):
     """The sweep that an importing Snakefile gives to its module.
 

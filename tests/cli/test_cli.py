@@ -340,7 +340,7 @@ def test_pieces_that_the_sweep_no_longer_needs_are_counted(results, capsys, coun
 def test_a_trial_beyond_all_memory_has_no_plan(tmp_path, capsys):
     sweep = tmp_path / "sweep.yaml"
     sweep.write_text(
-        SWEEP.replace("size: 20", "size: 20, fresh: true").replace("n: 3", "n: 1" + 9 * "0")
+        SWEEP.replace("size: 20", "size: 20, fresh: true").replace("n: 3", "n: 1" + 8 * "0")
     )
     assert main(["validate", "--shelf", SHELF, str(sweep)]) == 0
     assert main(["plan", "--shelf", SHELF, str(sweep)]) == 1

@@ -37,7 +37,16 @@ def fail(words):
     raise RuntimeError(words)
 
 
-FAULTS = {"sleep": time.sleep, "die": die, "allocate": allocate, "raise": fail}
+def wait(name):
+    """Until there is a file of a name beside this one."""
+    end = time.monotonic() + 240
+    while not (HERE / name).exists():
+        if time.monotonic() > end:
+            fail(f"nobody wrote {name}")
+        time.sleep(0.1)
+
+
+FAULTS = {"sleep": time.sleep, "wait": wait, "die": die, "allocate": allocate, "raise": fail}
 
 
 def faulty(target, kernel, n, *, rng, candidates, rule: str):

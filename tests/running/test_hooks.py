@@ -1,11 +1,25 @@
-"""What a run removes of others before it starts; tests/test_workflow.py runs all the rest."""
+"""What a run removes of others, and its end by a signal; tests/test_workflow.py runs the rest."""
 
 import os
+import signal
+import subprocess
+import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
-from bqlib.running.hooks import _remove_left_by_snakemake
+import pytest
+from project import QUICK, SHELF
+from snakemake.scheduling.job_scheduler import JobScheduler
+
+from bqlib.results.layout import Layout
+from bqlib.running import scratch, session
+from bqlib.running.hooks import ENDINGS, Run, _remove_left_by_snakemake
+from bqlib.running.paths import Paths
+from bqlib.running.session import Session
+from bqlib.sweep.file import load
 
 
 def started():
@@ -26,3 +40,58 @@ def test_what_a_snakemake_left_just_before_this_one_started_is_removed(tmp_path,
     others[1].chmod(0o755)
     _remove_left_by_snakemake()
     assert not left.exists() and own.exists() and all(folder.exists() for folder in others)
+
+
+@pytest.fixture
+def lost(tmp_path, monkeypatch):
+    """A run whose process could not go on, with signals as Snakemake's command has them."""
+    at = Layout(tmp_path / "results")
+    at.folder.mkdir()
+    folder = scratch.make(tmp_path)
+    (folder.path / "reason").write_text("sbatch was not found")
+    ended = subprocess.Popen([sys.executable, "-c", "raise SystemExit(1)"])
+    ended.wait()
+    paths = Paths(QUICK, SHELF, None, at.folder)
+    executor = SimpleNamespace(cancel=lambda: None)
+    workflow = SimpleNamespace(
+        current_basedir=None,
+        dag=SimpleNamespace(queue_input_jobs=()),
+        scheduler=SimpleNamespace(_executor=executor),
+    )
+    run = Run(workflow, paths, load(QUICK, SHELF), None)
+    run._session = Session(ended, folder, at, session.lock(at.folder), threading.Event())
+    handlers = {number: signal.getsignal(number) for number in ENDINGS}
+    signal.signal(signal.SIGTERM, run.interrupt)
+    yield run
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+def check_end(run, capsys):
+    """The run ends by the code of a failure, and says why."""
+    with pytest.raises(SystemExit) as end:
+        run.end(error=True)
+    assert end.value.code == 1
+    assert "[bqlib] stopped: sbatch was not found\n" in capsys.readouterr().err
+
+
+def test_the_end_of_the_runs_process_ends_what_snakemake_schedules(lost, capsys):
+    scheduler = object.__new__(JobScheduler)
+    scheduler.workflow, scheduler._executor = lost._workflow, lost._workflow.scheduler._executor
+    scheduler._open_jobs = SimpleNamespace(acquire=lost._end_by_signal)  # it hears of it waiting
+    assert scheduler.schedule() is False
+    check_end(lost, capsys)
+
+
+def test_the_end_of_the_runs_process_is_told_however_late_snakemake_hears_of_it(lost, capsys):
+    lost._end_by_signal()  # all jobs have failed, and Snakemake is about to call its hooks
+    check_end(lost, capsys)
+
+
+def test_it_is_told_when_snakemake_hears_of_it_while_the_run_ends(lost, capsys):
+    stopping = lost._session.stopping
+    lost._session = SimpleNamespace(**vars(lost._session))
+    lost._session.stopping = SimpleNamespace(
+        is_set=stopping.is_set, set=lambda: (stopping.set(), lost._end_by_signal())
+    )
+    check_end(lost, capsys)

@@ -9,7 +9,7 @@ from snakemake.common.configfile import load_configfile
 from snakemake.utils import update_config
 
 from bqlib.running.errors import RunError
-from bqlib.running.module import refuse_moved_outputs, stated_sweep
+from bqlib.running.module import refuse_another, refuse_moved_outputs, stated_sweep
 from bqlib.sweep import yamlfile
 from bqlib.sweep.file import load
 from bqlib.sweep.words import SweepError
@@ -168,3 +168,12 @@ def test_moved_outputs_are_refused_by_name():
         refuse_moved_outputs([(None, None), ("theirs/", None)])
     with pytest.raises(RunError, match="module with replace_prefix: "):
         refuse_moved_outputs([(None, {"results/": "theirs/"})])
+
+
+def test_another_sweep_of_the_same_name_is_refused():
+    one, same, other = (
+        stated({"sweep": KEYS | {"seeds": seeds}}, {}).experiment() for seeds in (2, 2, 3)
+    )
+    refuse_another(same, one, "results/small")
+    with pytest.raises(RunError, match=r"the name small, so that .* go to results/small: give one"):
+        refuse_another(other, one, "results/small")

@@ -255,7 +255,9 @@ HOSTILE = (
 )
 
 
-def test_a_hostile_file_in_any_place_of_results_runs_nothing(tmp_path, monkeypatch, capsys):
+def test_a_hostile_file_in_any_place_of_results_runs_nothing(
+    tmp_path, monkeypatch, capsys, cancelled
+):
     results = tmp_path / "results" / "paper"
     results.mkdir(parents=True)
     paper_sweep.run(results, SWEEP)
@@ -283,3 +285,4 @@ def test_a_hostile_file_in_any_place_of_results_runs_nothing(tmp_path, monkeypat
             file.write_bytes(known)
     capsys.readouterr()
     assert not witness.exists() and not list(tmp_path.rglob("ran"))
+    assert set(cancelled.read_text().split()) == {"17"}

@@ -123,12 +123,13 @@ def test_two_sweeps_of_one_name_are_refused(tmp_path):
 
 def test_a_run_that_another_one_works_on_is_told(tmp_path):
     theirs = Imported(tmp_path / "theirs")
-    theirs.set_faults({"*": ["sleep", 25]})  # the other one has its jobs fail meanwhile
+    theirs.set_faults({"*": ["wait", "refused"]})
     first = theirs.start()
-    while not theirs.pieces():
+    while not (theirs.sweep.parent / "attempts").exists():
         assert first.poll() is None, first.communicate()[0]
         time.sleep(0.1)
     second = theirs.run("--nolock")
+    (theirs.sweep.parent / "refused").touch()
     assert second.returncode == 1 and "another run works on results/small" in second.output
     output, _ = first.communicate(timeout=240)
     assert first.returncode == 0, output

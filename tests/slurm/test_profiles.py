@@ -199,7 +199,7 @@ def test_a_second_run_on_the_same_results_is_refused(sweep, slurm, tmp_path):
     (sweep.folder / "results").mkdir()
     (other.folder / "results").symlink_to(sweep.folder / "results")
     for run in (sweep, other):
-        run.set_faults({"*": ["sleep", 8]})
+        run.set_faults({"*": ["wait", "both refused"]})
     first = sweep.start("--until", "gather")
     while not Layout(sweep.results).journal.exists():
         assert first.poll() is None, first.communicate()[0]
@@ -210,6 +210,7 @@ def test_a_second_run_on_the_same_results_is_refused(sweep, slurm, tmp_path):
     from_the_same_folder = sweep.run("--until", "gather")
     assert from_the_same_folder.returncode == 1
     assert "Directory cannot be locked" in from_the_same_folder.output
+    (sweep.sweep.parent / "both refused").touch()
     output, _ = first.communicate(timeout=300)
     assert first.returncode == 0, output
     assert len(sweep.pieces()) == 4
