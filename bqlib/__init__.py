@@ -29,6 +29,7 @@ _PUBLIC = {
     "Uniform": "bqlib.targets",
     "Unnormalised": "bqlib.targets",
     "block_sbq": "bqlib.designs.block_sbq",
+    "compress": "bqlib.designs.compress",
     "embed": "bqlib.embeddings",
     "fit_kernel": "bqlib.likelihood",
     "fp_greedy": "bqlib.designs.fp_greedy",
@@ -38,6 +39,7 @@ _PUBLIC = {
     "integrate": "bqlib.estimate",
     "joint": "bqlib.designs.joint",
     "kernel_thinning": "bqlib.designs.kernel_thinning",
+    "median_lengthscale": "bqlib.thinning",
     "mmd": "bqlib.discrepancy",
     "omp": "bqlib.designs.omp",
     "p_greedy": "bqlib.designs.p_greedy",
@@ -45,6 +47,8 @@ _PUBLIC = {
     "sbq": "bqlib.designs.sbq",
     "sobol": "bqlib.designs.sobol",
     "sobol_points": "bqlib.designs.sobol",
+    "stein_thinning": "bqlib.designs.stein_thinning",
+    "thin": "bqlib.thinning",
 }
 _OF_RESULTS = {  # need more than numpy and scipy
     "curves": "bqlib.access.curves",

@@ -196,19 +196,20 @@ def checked_box(lower: ArrayLike, upper: ArrayLike) -> tuple[Array, Array]:
     return lower, upper
 
 
-def checked_lengthscale(value: ArrayLike) -> float | Array:
+def checked_lengthscale(value: ArrayLike, name: str = "lengthscale") -> float | Array:
     """A float, or an array with one length-scale for each coordinate."""
-    lengthscale = read_only(checked_array(value, "lengthscale").copy())
+    lengthscale = read_only(checked_array(value, name).copy())
     if lengthscale.ndim > 1 or lengthscale.size == 0:
+        full = "For a full matrix, use ExponentiatedQuadratic(covariance=...)"
         raise ValueError(
-            f"lengthscale has shape {lengthscale.shape}; give one number, or one number for each "
-            "coordinate. For a full matrix, use ExponentiatedQuadratic(covariance=...)"
+            f"{name} has shape {lengthscale.shape}; give one number, or one number for each "
+            f"coordinate{f'. {full}' if name == 'lengthscale' else ''}"
         )
     if not (np.isfinite(lengthscale).all() and (lengthscale > 0).all()):
-        raise ValueError(f"lengthscale is {lengthscale}; it must be finite and positive")
+        raise ValueError(f"{name} is {lengthscale}; it must be finite and positive")
     if not (lengthscale.min() >= SHORTEST and lengthscale.max() <= LONGEST):
         raise ValueError(
-            f"lengthscale is {lengthscale}; it must lie between 1e-50 and 1e50: {CHANGE_UNITS}"
+            f"{name} is {lengthscale}; it must lie between 1e-50 and 1e50: {CHANGE_UNITS}"
         )
     return float(lengthscale) if lengthscale.ndim == 0 else lengthscale
 

@@ -156,7 +156,8 @@ def integrate(
     outputs, points, dropped = without_missing(outputs, points, missing)
     n = len(points) + len(dropped)
     kept: Indices = np.delete(np.arange(n), list(dropped))
-    labels = labels_of(raw, n)
+    labels = labels_of(raw)
+    labels = np.arange(n) if labels is None else labels
     if noise is not None and variance:
         raise ValueError(
             "variance=True, with noise: the noise of the values would count as a part of the "

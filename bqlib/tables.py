@@ -93,9 +93,9 @@ def order_of(values: Any, points: Any, n: int) -> Any:
     return [place[label] for label in wanted]
 
 
-def labels_of(points: Any, n: int) -> Any:
-    """Labels of n points, shape (n,): those of the rows of a table, or 0 to n - 1."""
-    return np.asarray(points.index) if _is_table(points) else np.arange(n)
+def labels_of(points: Any) -> Any:
+    """Labels of the rows of a table, shape (n,), or None if points are no table."""
+    return np.asarray(points.index) if _is_table(points) else None
 
 
 def _is_table(object_: Any) -> bool:

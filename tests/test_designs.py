@@ -4,10 +4,8 @@ import inspect
 import json
 import pickle
 import re
-import sys
 from dataclasses import replace
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 import pandas
@@ -52,7 +50,8 @@ TARGET = GaussianMixture(
 )
 KERNEL = ExponentiatedQuadratic(0.6)
 POOL = TARGET.sample(400, np.random.default_rng(0))
-ALL = sorted({*registry.PLACES["design"]} - {"joint"})  # joint makes a set, not a sequence
+SETS = ["compress", "joint", "kernel_thinning"]  # not sequences
+ALL = sorted({*registry.PLACES["design"]} - {*SETS, "stein_thinning"})  # which has its own kernel
 FREE = ["iid", "sobol"]  # they look at no candidates
 RANDOM = ["iid", "sobol", "rpcholesky"]
 NEWTON = ["sbq", "omp", "p_greedy", "fp_greedy", "rpcholesky"]
@@ -190,14 +189,14 @@ def test_initial_points_may_repeat(name):
     assert np.isfinite(curve(design)).all()
 
 
-@pytest.mark.parametrize("name", [*ALL, "joint", "kernel_thinning"])
+@pytest.mark.parametrize("name", [*ALL, *SETS])
 def test_initial_points_may_be_all(name):
     initial = TARGET.sample(7, np.random.default_rng(5))
     for candidates in (Candidates(), Candidates(fresh=True), POOL[:3]):
         design = make(name, 7, candidates=candidates, initial=initial)
         np.testing.assert_array_equal(design.points, initial)
         assert design.stop == ""
-    if name != "kernel_thinning":
+    if name in (*ALL, "joint"):
         assert design.rule is make(name, 8, initial=initial).rule
     with pytest.raises(ValueError, match=r"candidates have shape \(50, 3\)"):
         make(name, 7, candidates=np.zeros((50, 3)), initial=initial)
@@ -731,33 +730,7 @@ def test_a_data_set_can_be_summarised():
     assert curve(design)[-1] < 0.2 * curve(make("iid", 40, data))[-1]
 
 
-def test_kernel_thinning_says_what_it_needs(monkeypatch):
-    monkeypatch.setitem(sys.modules, "goodpoints", None)
-    with pytest.raises(ImportError, match=r"bqlib\[thinning\]"):
-        make("kernel_thinning")
-
-
-def test_kernel_thinning_halves_a_pool_that_is_a_power_of_two_times_n(monkeypatch):
-    seen = []
-
-    def thin(pool, halvings, split, swap, seed):
-        seen.append((pool, halvings, split, seed))
-        return np.arange(len(pool))[:: 2**halvings]
-
-    package = SimpleNamespace(kt=SimpleNamespace(thin=thin))
-    monkeypatch.setitem(sys.modules, "goodpoints", package)
-    design, _ = make("kernel_thinning", 50), make("kernel_thinning", 50, rng=2)
-    (pool, halvings, split, seed), other = seen
-    assert (len(pool), halvings) == (400, 3) and seed != other[-1]
-    np.testing.assert_array_equal(design.points, POOL[::8])
-    np.testing.assert_allclose(split(POOL[0], POOL[:5]), KERNEL(POOL[:1], POOL[:5])[0])
-    for options in ({"initial": POOL[:2]}, {"candidates": Candidates(100, fresh=True)}):
-        with pytest.raises(ValueError, match="a fixed pool and no initial points"):
-            make("kernel_thinning", 50, **options)
-
-
 def test_kernel_thinning_keeps_equal_weights_right():
-    pytest.importorskip("goodpoints", reason="an optional extra")
     first, again = make("kernel_thinning", 50), make("kernel_thinning", 50)
     np.testing.assert_array_equal(first.points, again.points)
     assert len(np.unique(first.points, axis=0)) == 50

@@ -33,7 +33,7 @@ n: 8
 seeds: 2
 rate_windows: [[2, 8]]
 """
-NEEDS = {"kernel_thinning": "goodpoints", "export": "xarray", "open_results": "xarray"}
+NEEDS = {"export": "xarray", "open_results": "xarray"}
 VAGUE = re.compile("argument is wrong|out of (its|their) range")
 SKIP = re.compile(r"\s*# doctest: \+SKIP")
 

@@ -378,8 +378,6 @@ def test_maps_that_are_remembered_belong_to_their_points():
 
 @pytest.mark.parametrize("name", DESIGNS)
 def test_a_design_is_the_one_in_standard_coordinates(name):
-    if name == "kernel_thinning":
-        pytest.importorskip("goodpoints")
     design = getattr(bqlib, name)
     pool = INPUTS.sample(200, rng=7)
     found = design(INPUTS, KERNEL, 8, rng=0, candidates=pool)

@@ -105,6 +105,7 @@ def block_sbq(
     embedding, fixed, start = request.embedding, request.pool, len(request.initial)
     points = np.empty((n, target.dim))
     points[:start] = request.initial
+    picks: list[int] = []
     interpolant = Interpolant(embedding, n)
     if fixed is not None:
         pool, rows = fixed, np.empty((n, len(fixed)))
@@ -130,17 +131,18 @@ def block_sbq(
             i = best(decrement(residual, norms))
             if i is None:
                 stop = stop_reason(m, n, bool(np.isinf(norms).all()))
-                return Design(embedding, points[:m], bq, stop)
+                return request.design(points[:m], bq, picks, stop)
             column = interpolant.columns(pool[i : i + 1])[:, 0]
             power = norms[i] - column @ column
             if power > PIVOT_TOLERANCE * heights[i]:
                 break
             norms[i] = np.inf  # it is spent
         points[m] = pool[i]
+        picks.append(i)
         row = checked_gram(kernel, pool[i : i + 1], pool)[0]
         residual -= residual[i] / norms[i] * row
         if fixed is not None:
             rows[interpolant.rank] = row
         interpolant.add(pool[i], column, mean[i] - interpolant.projections @ column, power)
         norms[repeats(row[None], heights[i : i + 1], heights)[0]] = np.inf
-    return Design(embedding, points, bq)
+    return request.design(points, bq, picks)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bqlib.arrays import Array, Seed, read_only, with_read_only_arrays
+from bqlib.arrays import Array, Indices, Seed, read_only, with_read_only_arrays
 from bqlib.candidates import Candidates
 from bqlib.checks import LONGEST, checked_array, checked_count, checked_rng
 from bqlib.discrepancy import mmd
@@ -21,7 +21,7 @@ from bqlib.notebook import html_table
 from bqlib.pivots import first_occurrence
 from bqlib.posterior import integrals
 from bqlib.streams import Spawning
-from bqlib.tables import Outputs, listed, outputs_of, without_missing
+from bqlib.tables import Outputs, labels_of, listed, outputs_of, without_missing
 from bqlib.targets import Product, Target, Uniform
 from bqlib.weights import Rule, bq, final, sum_to_one
 
@@ -36,8 +36,9 @@ class Design:
     """An ordered sequence of points for one (kernel, target) pair, with their weights.
 
     Every rule returns one, and you can make one of points that you have. The first m points are the
-    design of size m, except for :func:`joint` and :func:`kernel_thinning`, whose points are one
-    set. `weights` has the weights of all n points, and :meth:`integrate` estimates integrals.
+    design of size m, except for :func:`joint`, :func:`kernel_thinning` and :func:`compress`, whose
+    points are one set. `weights` has the weights of all n points, and :meth:`integrate` estimates
+    integrals.
 
     Attributes
     ----------
@@ -51,6 +52,13 @@ class Design:
         :func:`bqlib.weights.bq`).
     stop : str
         Empty, or why there are fewer points than you asked for.
+    rows : ndarray of int, shape (n,), or None
+        Rows of the points in the candidates that you gave as an array or table:
+        ``candidates[design.rows]`` equals the points. Initial points, which are no candidates, come
+        first among the points and have no rows. None if you gave no candidates, or if points were
+        moved off them.
+    labels : ndarray, shape (n,), or None
+        The index of these rows if the candidates were a pandas table.
 
     Raises
     ------
@@ -82,6 +90,8 @@ class Design:
     # Not as a default, which documentation would take for a method.
     rule: Rule = field(default_factory=lambda: bq)
     stop: str = ""
+    rows: Indices | None = None
+    labels: Any = None
 
     def __post_init__(self) -> None:
         points = points_for(self.embedding.target, self.points, "points of the design")
@@ -92,6 +102,9 @@ class Design:
                 "the kernel itself is zero. Use candidates nearer to the target; for a Stein "
                 "kernel, set constant above zero"
             )
+        for name in ("rows", "labels"):
+            if (known := getattr(self, name)) is not None:
+                object.__setattr__(self, name, read_only(np.array(known)))
 
     __setstate__ = with_read_only_arrays
 
@@ -326,6 +339,8 @@ class Request:
         How a step draws its own candidates; not used if there is a pool.
     rng : bqlib.streams.Spawning
         A numpy Generator.
+    given : array_like or None
+        The candidates as the caller gave them, or None if they are drawn.
     """
 
     embedding: Embedding
@@ -334,6 +349,22 @@ class Request:
     pool: Array | None
     candidates: Candidates
     rng: Spawning
+    given: ArrayLike | None = None
+
+    def design(
+        self, points: Array, rule: Rule, rows: Sequence[int] | Indices | None, stop: str = ""
+    ) -> Design:
+        """The design of these points, of which those after `initial` are these rows of the pool.
+
+        `rows` is None if they are not all from the pool.
+        """
+        if rows is None or self.given is None:
+            return Design(self.embedding, points, rule, stop)
+        own = np.asarray(rows, dtype=np.intp)
+        labels = labels_of(self.given)
+        return Design(
+            self.embedding, points, rule, stop, own, None if labels is None else labels[own]
+        )
 
     def fresh_pool(self) -> Array:
         """Candidates for one step, shape (M, d)."""
@@ -368,10 +399,11 @@ def checked_request(
         )
     if isinstance(candidates, Candidates) and candidates.fresh:
         return Request(embedding, n, first, None, candidates, rng)
+    given = None if isinstance(candidates, Candidates) else candidates
     if n == len(first):  # no step looks at a pool
-        if not isinstance(candidates, Candidates):
-            points_for(target, candidates, "candidates")
-        return Request(embedding, n, first, None, Candidates(size=1, fresh=True), rng)
+        if given is not None:
+            points_for(target, given, "candidates")
+        return Request(embedding, n, first, None, Candidates(size=1, fresh=True), rng, given)
     if isinstance(candidates, Candidates):
         candidates = candidates.draw(target, rng)
     pool = points_for(target, candidates, "candidates").copy()
@@ -380,7 +412,7 @@ def checked_request(
             f"n is {n}, but only {len(first) + len(pool)} points are available ({len(first)} "
             f"initial + {len(pool)} candidates): use a smaller n or more candidates"
         )
-    return Request(embedding, n, first, pool, Candidates(len(pool)), rng)
+    return Request(embedding, n, first, pool, Candidates(len(pool)), rng, given)
 
 
 def checked_request_without_pool(

@@ -92,7 +92,7 @@ def frank_wolfe(
     fixed = request.pool
     if fixed is not None:
         pool, mean, potential = fixed, kernel_mean(fixed), np.zeros(len(fixed))
-    path = _Path(n)
+    path, rows = _Path(n), []
     for m in range(n):
         if m < len(request.initial):
             mean_here = initial_mean[m]
@@ -103,13 +103,14 @@ def frank_wolfe(
                     kernel_mean(pool),
                     path.weights[:m] @ checked_gram(kernel, points[:m], pool),
                 )
-            i = np.argmax(mean - potential)
+            i = int(np.argmax(mean - potential))
+            rows.append(i)
             points[m], mean_here = pool[i], mean[i]
         x = points[m : m + 1]
         step = path.extend(checked_gram(kernel, points[: m + 1], x)[:, 0], mean_here)
         if fixed is not None:
             potential += step * (checked_gram(kernel, x, pool)[0] - potential)
-    return Design(request.embedding, points, line_search)
+    return request.design(points, line_search, rows)
 
 
 def line_search(embedding: Embedding, points: ArrayLike) -> PrefixWeights:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from bqlib.answers import checked_diagonal, checked_gram
-from bqlib.arrays import Seed
+from bqlib.answers import checked_diagonal
+from bqlib.arrays import Array, Seed
 from bqlib.candidates import Candidates
 from bqlib.designs.design import Design, Pool, checked_request
+from bqlib.designs.equal_weights import Terms, greedy_with_equal_weights
 from bqlib.kernels import Kernel
 from bqlib.targets import Target
-from bqlib.weights import uniform
 
 
 def herding(
@@ -22,11 +21,12 @@ def herding(
     rng: Seed,
     candidates: Pool = Candidates(),
     initial: ArrayLike | None = None,
+    repeats: bool = True,
 ) -> Design:
     """Kernel herding: each point is the best next one for equal weights.
 
     Point n + 1 maximises z(x) - sum_m k(x, x_m) / (n + 1) - k(x, x) / (2 (n + 1)), which
-    minimises the MMD of n + 1 equally weighted points. A candidate may be picked more than once.
+    minimises the MMD of n + 1 equally weighted points.
 
     Parameters
     ----------
@@ -43,11 +43,14 @@ def herding(
         How to draw the pool (default: 10,000 draws from the target), or the pool itself.
     initial : array_like, shape (m, d), optional
         Points to start from; they count among the n.
+    repeats : bool
+        Whether a candidate may be picked more than once (default: True).
 
     Returns
     -------
     Design
-        Its n points, with equal weights.
+        With equal weights. Fewer than n points, with the reason in `stop`, if `repeats` is False
+        and no other candidate is left.
 
     Raises
     ------
@@ -79,20 +82,13 @@ def herding(
     array([0.467, 0.733, 0.133])
     """
     request = checked_request(target, kernel, n, rng, candidates, initial)
-    kernel = request.embedding.kernel  # of points in the units of the target
-    points = np.empty((n, target.dim))
-    points[: len(request.initial)] = request.initial
-    fixed = request.pool
-    if fixed is not None:
-        pool = fixed
-        mean, diagonal = request.embedding.kernel_mean(pool), checked_diagonal(kernel, pool)
-        visits = checked_gram(kernel, request.initial, pool).sum(axis=0)
-    for m in range(len(request.initial), n):
-        if fixed is None:
-            pool = request.fresh_pool()
-            mean, diagonal = request.embedding.kernel_mean(pool), checked_diagonal(kernel, pool)
-            visits = checked_gram(kernel, points[:m], pool).sum(axis=0)
-        points[m] = pool[np.argmax(mean - (visits + 0.5 * diagonal) / (m + 1))]
-        if fixed is not None:
-            visits += checked_gram(kernel, points[m : m + 1], pool)[0]
-    return Design(request.embedding, points, uniform)
+    embedding = request.embedding
+
+    def terms(pool: Array) -> Terms:
+        return embedding.kernel_mean(pool), checked_diagonal(embedding.kernel, pool)
+
+    def score(terms: Terms, visits: Array, m: int) -> Array:
+        mean, diagonal = terms
+        return mean - (visits + 0.5 * diagonal) / (m + 1)
+
+    return greedy_with_equal_weights(request, terms, score, repeats)

@@ -152,6 +152,7 @@ def joint(
     points, ended = _moved(inner, to_inner(start.points), kept, limit)
     points = np.concatenate([start.points[:kept], back(points[kept:])])
     moved = sbq(target, kernel, size, rng=rng, candidates=points[kept:], initial=points[:kept])
+    moved = replace(moved, rows=None)  # they are those of the moved points among themselves
     after = mmd2(moved.embedding, moved.points, moved.weights)
     if not after <= before:
         return _stopped(start, start.stop, "these are the points of sbq, as none better was found")
@@ -160,7 +161,7 @@ def joint(
 
 def _stopped(design: Design, *reasons: str) -> Design:
     stop = "; ".join(reason for reason in reasons if reason)
-    return Design(design.embedding, design.points, design.rule, stop)
+    return replace(design, stop=stop)
 
 
 def _moved(embedding: Embedding, points: Array, kept: int, limit: int) -> tuple[Array, str]:

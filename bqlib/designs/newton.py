@@ -76,6 +76,7 @@ def newton_greedy(
         if power > PIVOT_TOLERANCE * height:  # else it repeats an earlier one
             candidates.learn(interpolant.rank, x, column, residual, power)
             interpolant.add(x, column, residual, power)
+    rows: list[int] = []
     for step in range(len(initial), n):
         candidates.look(interpolant)
         i = choose(scores(candidates, score))
@@ -83,11 +84,13 @@ def newton_greedy(
         floor = PIVOT_TOLERANCE * candidates.heights[chosen]
         spent = bool(np.all(candidates.power[chosen] <= floor))
         if i is None or spent:
-            return Design(embedding, points[:step], bq, stop_reason(step, n, spent))
+            stop = stop_reason(step, n, spent)
+            return request.design(points[:step], bq, rows if refine is None else None, stop)
         power = candidates.power[i]
         if refine is None:
             x, residual = candidates.pool[i], candidates.residual[i]
             column = candidates.column(interpolant, i)
+            rows.append(i)
         else:
             x = refine(interpolant, candidates.pool, candidates.residual, candidates.power)
             column, residual, power = interpolant.at(x)
@@ -95,7 +98,7 @@ def newton_greedy(
         points[step] = x
         candidates.learn(interpolant.rank, x, column, residual, power, i)
         interpolant.add(x, column, residual, power)
-    return Design(embedding, points, bq)
+    return request.design(points, bq, rows if refine is None else None)
 
 
 def best(score: Array) -> int | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -35,7 +36,8 @@ class Embedding:
     kernel_mean_gradient : callable
         Gradient of z: (n, d) to (n, d).
     prior_variance : float
-        V0 = E k(X, X'), the variance of the integral before any evaluation.
+        V0 = E k(X, X'), the variance of the integral before any evaluation. In place of the number
+        you can pass a function without arguments, which is called when V0 is first asked for.
     kernel_mean_with_gradient : callable
         Both: (n, d) to a pair of (n,) and (n, d). By default it calls one after the other; pairs
         whose two have much work in common have their own.
@@ -45,8 +47,8 @@ class Embedding:
     TypeError
         If the prior variance is not a number.
     ValueError
-        If the prior variance is NaN or infinite. The functions raise it for points of another
-        shape, and if what they return is not finite or not of the right shape.
+        If the prior variance is NaN or infinite, when it is computed. The functions raise it for
+        points of another shape, and if what they return is not finite or not of the right shape.
 
     Notes
     -----
@@ -67,8 +69,8 @@ class Embedding:
     target: Target
     kernel_mean: Callable[[ArrayLike], Array]
     kernel_mean_gradient: Callable[[ArrayLike], Array]
-    prior_variance: float
     kernel_mean_with_gradient: MeanAndGradient
+    _variance: float | Callable[[], float] = field(repr=False)
     _by_embed = False
 
     def __init__(
@@ -77,13 +79,12 @@ class Embedding:
         target: Target,
         kernel_mean: ArrayFunction,
         kernel_mean_gradient: ArrayFunction,
-        prior_variance: float,
+        prior_variance: Any,
         kernel_mean_with_gradient: MeanAndGradient | None = None,
     ):
         object.__setattr__(self, "kernel", kernel)
         object.__setattr__(self, "target", target)
-        pair = f"{type(kernel).__name__} under {type(target).__name__}"
-        of_pair = f"the kernel mean of {pair}"
+        of_pair = f"the kernel mean of {type(kernel).__name__} under {type(target).__name__}"
         object.__setattr__(self, "kernel_mean", _on_points(kernel_mean, target, of_pair))
         gradient = _on_points(kernel_mean_gradient, target, f"the gradient of {of_pair}", True)
         object.__setattr__(self, "kernel_mean_gradient", gradient)
@@ -98,13 +99,22 @@ class Embedding:
             )
 
         object.__setattr__(self, "kernel_mean_with_gradient", on_points)
-        variance = checked_number(prior_variance, "prior_variance")
+        object.__setattr__(self, "_variance", prior_variance)
+        if not callable(prior_variance):
+            _ = self.prior_variance  # which checks it
+
+    @cached_property
+    def prior_variance(self) -> float:
+        """V0 = E k(X, X'), the variance of the integral before any evaluation."""
+        found = self._variance() if callable(self._variance) else self._variance
+        variance = checked_number(found, "prior_variance")
         if not np.isfinite(variance):
             raise ValueError(
-                f"the prior variance of {pair} is {variance}; it must be finite: change the unit "
+                f"the prior variance of {type(self.kernel).__name__} under "
+                f"{type(self.target).__name__} is {variance}; it must be finite: change the unit "
                 "of length, or check the kernel and the target for infinite numbers"
             )
-        object.__setattr__(self, "prior_variance", variance)
+        return variance
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         # Functions that close over the pair do not pickle, but the pair that gave them does.
@@ -190,9 +200,10 @@ def embed(kernel: Kernel, target: Target) -> Embedding:
 
     Notes
     -----
-    The prior variance costs O(J^2 d^3) for a mixture of J Gaussians, O(d) for a box and O(M^2 d)
-    for a data set of M points. The kernel mean at n points costs O(n J d^2), O(n d) and O(n M d).
-    The function of each pair, in the module of its kernel, documents its formulas and their costs.
+    The prior variance costs O(J^2 d^3) for a mixture of J Gaussians, O(d) for a box, and O(M^2 d)
+    for a data set of M points, when it is first asked for. The kernel mean at n points costs
+    O(n J d^2), O(n d) and O(n M d). The function of each pair, in the module of its kernel,
+    documents its formulas and their costs.
 
     References
     ----------

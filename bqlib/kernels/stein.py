@@ -30,28 +30,31 @@ class Stein(Kernel):
         Must have a score on the whole of R^d: a GaussianMixture, an Unnormalised with a score, or
         a Product of these.
     lengthscale : float or array_like, shape (d,)
-        One for all coordinates (default: 1), or one for each, in the units of x.
+        One for all coordinates (default: 1), or one for each, in the units of x / units.
     beta : float
         Exponent of the base, negative (default: -1/2). The discrepancy detects non-convergence for
         -1 < beta < 0.
     constant : float
         C, the prior variance of the integral (default: 0). Zero suits designs whose weights have
-        sum one: :func:`iid`, :func:`herding` and :func:`frank_wolfe`. With zero, :func:`sbq`,
-        :func:`block_sbq`, :func:`omp`, :func:`fp_greedy` and :func:`joint` raise a ValueError, as
-        the kernel mean is zero everywhere, and all BQ weights are zero: they need C > 0. As C goes
-        to infinity, the sum of BQ weights goes to one. In float64 C can be about a million times
-        the rest of k(x, x). At 1e8 times the rest or more, double precision cannot separate points,
-        and they count as repeats. :func:`bqlib.weights.sum_to_one` gives the weights for C to
-        infinity with any C.
+        sum one: :func:`iid`, :func:`herding`, :func:`stein_thinning` and :func:`frank_wolfe`. With
+        zero, :func:`sbq`, :func:`block_sbq`, :func:`omp`, :func:`fp_greedy` and :func:`joint` raise
+        a ValueError, as the kernel mean is zero everywhere, and all BQ weights are zero: they need
+        C > 0. As C goes to infinity, the sum of BQ weights goes to one. In float64 C can be about a
+        million times the rest of k(x, x). At 1e8 times the rest or more, double precision cannot
+        separate points, and they count as repeats. :func:`bqlib.weights.sum_to_one` gives the
+        weights for C to infinity with any C.
+    units : float or array_like, shape (d,)
+        The kernel is that of x / units, whose score is units s(x) (default: 1). With the standard
+        deviations as `units`, it does not depend on the units that x was measured in.
 
     Raises
     ------
     TypeError
         If the target has no score.
     ValueError
-        If a length-scale is not finite and positive, their number is not the dimension of the
-        target, `beta` is not negative, or `constant` is negative. A call raises it for points of
-        another dimension, NaN or infinity.
+        If a length-scale or unit is not finite and positive, their number is not the dimension of
+        the target, `beta` is not negative, or `constant` is negative. A call raises it for points
+        of another dimension, NaN or infinity.
 
     Notes
     -----
@@ -78,6 +81,7 @@ class Stein(Kernel):
     lengthscale: float | Array
     beta: float
     constant: float
+    units: float | Array
     _known: list[tuple[Array, Array]] = field(init=False, repr=False)  # points and their scores
 
     def __init__(
@@ -86,6 +90,7 @@ class Stein(Kernel):
         lengthscale: ArrayLike = 1.0,
         beta: float = -0.5,
         constant: float = 0.0,
+        units: ArrayLike = 1.0,
     ):
         if getattr(target, "score", None) is None:
             raise TypeError(
@@ -94,12 +99,14 @@ class Stein(Kernel):
                 "with score=, or a Product of these"
             )
         object.__setattr__(self, "target", target)
-        object.__setattr__(self, "lengthscale", checked_lengthscale(lengthscale))
-        if dim_of(self.lengthscale) not in (None, target.dim):
-            raise ValueError(
-                f"there are {dim_of(self.lengthscale)} length-scales for a target of dimension "
-                f"{target.dim}; give one number, or one for each coordinate"
-            )
+        for name, lengths in (("lengthscale", lengthscale), ("units", units)):
+            object.__setattr__(self, name, checked_lengthscale(lengths, name))
+            if (count := dim_of(getattr(self, name))) not in (None, target.dim):
+                what = "length-scales" if name == "lengthscale" else name
+                raise ValueError(
+                    f"there are {count} {what} for a target of dimension {target.dim}; give one "
+                    "number, or one for each coordinate"
+                )
         object.__setattr__(self, "beta", checked_number(beta, "beta"))
         object.__setattr__(self, "constant", checked_number(constant, "constant"))
         if not (np.isfinite(self.beta) and self.beta < 0):
@@ -119,6 +126,7 @@ class Stein(Kernel):
         """Gram matrix of x (n, d) against y (m, d), shape (n, m)."""
         x, y = self._points(x, y)
         score_x, score_y = self._score(x), self._score(y)
+        x, y = self._in_units(x), self._in_units(y)
         beta, precision = self.beta, self._precision()
         base = 1 + scaled_squares(x, y, lengthscale=self.lengthscale)
         # |g|^2 and g's, with g = (x - y) / l^2
@@ -148,7 +156,9 @@ class Stein(Kernel):
                 f"{type(self.target).__name__} has none; give it one with hessian="
             )
         score_x, score_y = self._score(x)[:, None, :], self._score(y)[None, :, :]
-        hessian = checked_hessian(self.target, x)
+        units = np.broadcast_to(self.units, self.dim)
+        hessian = checked_hessian(self.target, x) * units[:, None] * units
+        x, y = self._in_units(x), self._in_units(y)
         beta, precision = self.beta, self._precision()
         g = precision * (x[:, None, :] - y[None, :, :])
         base = 1 + scaled_squares(x, y, lengthscale=self.lengthscale)[:, :, None]
@@ -163,12 +173,16 @@ class Stein(Kernel):
         rest = 2 * beta * (precision * (score_y - score_x) - np.einsum("icd,ijd->ijc", hessian, g))
         rest -= 8 * beta * (beta - 1) * precision * g / base
         curvature = np.einsum("icd,ijd->ijc", hessian, np.broadcast_to(score_y, g.shape))
-        return base**beta * ((along_g * g + rest) / base + curvature)
+        return base**beta * ((along_g * g + rest) / base + curvature) / units
 
     def _precision(self) -> Array:
         return np.broadcast_to(1 / np.square(self.lengthscale), self.dim)
 
     def _score(self, x: Array) -> Array:
+        """Score of x / units (n, d), from x in the units of the target."""
         scores, known = recalled(self._known, x, partial(checked_score, self.target))
         object.__setattr__(self, "_known", known)
-        return scores
+        return scores * self.units
+
+    def _in_units(self, x: Array) -> Array:
+        return x / self.units

@@ -27,16 +27,19 @@ PLACES = {
     },
     "design": {
         "block_sbq": "bqlib.designs.block_sbq:block_sbq",
+        "compress": "bqlib.designs.compress:compress",
         "fp_greedy": "bqlib.designs.fp_greedy:fp_greedy",
         "frank_wolfe": "bqlib.designs.frank_wolfe:frank_wolfe",
         "herding": "bqlib.designs.herding:herding",
         "iid": "bqlib.designs.iid:iid",
         "joint": "bqlib.designs.joint:joint",
+        "kernel_thinning": "bqlib.designs.kernel_thinning:kernel_thinning",
         "omp": "bqlib.designs.omp:omp",
         "p_greedy": "bqlib.designs.p_greedy:p_greedy",
         "rpcholesky": "bqlib.designs.rpcholesky:rpcholesky",
         "sbq": "bqlib.designs.sbq:sbq",
         "sobol": "bqlib.designs.sobol:sobol",
+        "stein_thinning": "bqlib.designs.stein_thinning:stein_thinning",
     },
     "weights": {
         "bq": "bqlib.weights:bq",
@@ -68,6 +71,9 @@ ALGORITHMS = {
     "sobol_bq": ("sobol", "bq"),
     "herding": ("herding", "uniform"),
     "herding_bq": ("herding", "bq"),
+    "stein_thinning": ("stein_thinning", "uniform"),
+    "kernel_thinning": ("kernel_thinning", "uniform"),
+    "compress": ("compress", "uniform"),
     "frank_wolfe": ("frank_wolfe", "line_search"),
     "frank_wolfe_bq": ("frank_wolfe", "bq"),
     "p_greedy": ("p_greedy", "bq"),
@@ -82,22 +88,28 @@ ALGORITHMS = {
     "sbq_sum_to_one": ("sbq", "sum_to_one"),
 }
 # Designs whose points are a set: the first of n points are no design of their own.
-SETS = ("joint", "bqlib.designs.kernel_thinning:kernel_thinning")
+SETS = (
+    *("compress", "joint", "kernel_thinning", "stein_thinning"),
+    "bqlib.designs.kernel_thinning:kernel_thinning",
+)
 # What ``bqlib algorithms`` prints. Times are for n points, M candidates and d dimensions; the
 # docstring of each function says the same.
 COSTS = {
     "design": {
         "block_sbq": "O(M n / block + M d + n^2) a step",
+        "compress": "O(n^2 d log(M / n))",
         "fp_greedy": "O(M n + M d) a step",
         "frank_wolfe": "O(M d) a step",
         "herding": "O(M d) a step",
         "iid": "O(n d)",
         "joint": "O(n^3 + n^2 d) a step",
+        "kernel_thinning": "O(M^2 d)",
         "omp": "O(M n + M d) a step",
         "p_greedy": "O(M n + M d) a step",
         "rpcholesky": "O(M n + M d) a step",
         "sbq": "O(M n + M d) a step",
         "sobol": "O(n d log n)",
+        "stein_thinning": "O(M d) a step",
     },
     "weights": {
         "bq": "O(n^3)",
@@ -112,12 +124,16 @@ COSTS = {
 POINTS = {
     "block_sbq": "Sequential Bayesian quadrature in blocks: cheap picks, and one fit after each "
     "block.",
+    "compress": "Compress++: kernel thinning in time near-linear in the pool, by halving its "
+    "quarters.",
     "fp_greedy": "fP-greedy points: each has the largest residual times standard deviation.",
     "frank_wolfe": "Frank-Wolfe with line search: herding with the best step towards each point.",
     "herding": "Kernel herding: each point is the best next one for equal weights.",
     "iid": "Independent draws from the target: the baseline, where weights are equal.",
     "joint": "Joint optimisation: all points of SBQ moved at once; a set, in the order SBQ would "
     "pick it.",
+    "kernel_thinning": "Kernel thinning: halve a pool again and again, so that equal weights stay "
+    "right.",
     "omp": "Orthogonal matching pursuit: each point is where the kernel mean is interpolated "
     "worst.",
     "p_greedy": "P-greedy points: each is where the prior variance, given the points before it, is "
@@ -127,6 +143,8 @@ POINTS = {
     "sbq": "Sequential Bayesian quadrature: each point lowers the posterior variance the most.",
     "sobol": "Scrambled Sobol points mapped to the target: quasi-Monte Carlo, where weights are "
     "equal.",
+    "stein_thinning": "Regularised Stein thinning: herding with a Stein kernel, drawn to where the "
+    "density is high.",
 }
 
 

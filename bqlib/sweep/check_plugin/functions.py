@@ -30,9 +30,10 @@ KERNEL = kernels.ExponentiatedQuadratic(0.7)
 def verify_design(findings, function, parameters):
     """Check a design on a small problem."""
     target, candidates = targets_for(2)[0], Candidates(200)
+    kernel = _kernel_for(function, target, candidates, parameters)
 
     def run(n, rng, pool=candidates):
-        return function(target, KERNEL, n, rng=rng, candidates=pool, **parameters)
+        return function(target, kernel, n, rng=rng, candidates=pool, **parameters)
 
     design = findings.verify(f"it returns a Design of {N} points", _design, run, target)
     if design is None:
@@ -42,6 +43,16 @@ def verify_design(findings, function, parameters):
     findings.verify("a design can have one point", _one_point, run)
     findings.verify("it picks from the pool, and leaves it unchanged", _from_pool, run, target)
     findings.verify("its weights have a finite MMD", _finite_mmd, design)
+
+
+def _kernel_for(design, target, candidates, parameters):
+    """The kernel to check a design with: a Stein kernel if it says that it needs one."""
+    try:
+        if hasattr(design, "requires"):
+            design.requires(target, KERNEL, N, candidates=candidates, **parameters)
+    except TypeError:
+        return kernels.Stein(target, 0.7, constant=1.0)
+    return KERNEL
 
 
 def _design(run, target):

@@ -1,0 +1,296 @@
+"""Thinning: the best n of many draws, of a Markov chain or of anything else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from inspect import signature
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.spatial.distance import pdist
+
+from bqlib.arrays import Array, Seed
+from bqlib.checks import checked_count, checked_lengthscale, checked_points
+from bqlib.designs.block_sbq import block_sbq
+from bqlib.designs.compress import compress
+from bqlib.designs.design import Design
+from bqlib.designs.fp_greedy import fp_greedy
+from bqlib.designs.halving import evenly
+from bqlib.designs.herding import herding
+from bqlib.designs.kernel_thinning import kernel_thinning
+from bqlib.designs.omp import omp
+from bqlib.designs.sbq import sbq
+from bqlib.kernels import ExponentiatedQuadratic, Kernel, Stein
+from bqlib.samples import Draws, draws_of, known_at_draws
+from bqlib.targets import Empirical, Unnormalised
+from bqlib.weights import Rule, bq, nonnegative, sum_to_one
+
+NEED_A_MEAN = (sbq, block_sbq, fp_greedy, omp)
+NAMES = {"score": "scores", "log_density": "log densities", "hessian": "Hessians"}
+MOST_COMPARED = 1000  # points whose distances are taken
+OF_ALL_DRAWS = (kernel_thinning, compress)  # they halve the draws as they come, repeats included
+CONSTANT = 100.0  # of a Stein kernel, over the median of the rest of k(x, x)
+
+
+class MedianLengthscale(float):
+    """A length-scale that says how it was found; otherwise a number."""
+
+    def __new__(cls, value: float, compared: int, size: int) -> MedianLengthscale:
+        found = super().__new__(cls, value)
+        found.compared, found.size = compared, size
+        return found
+
+    compared: int
+    size: int
+
+    def __getnewargs__(self) -> Any:
+        return float(self), self.compared, self.size
+
+    def __repr__(self) -> str:
+        some = f"{self.compared} evenly spaced ones" if self.compared < self.size else "all"
+        return f"{float(self)!r} (median distance between {some} of {self.size} points)"
+
+
+def median_lengthscale(points: ArrayLike) -> float:
+    """The median distance between points: a length-scale where nothing else tells one.
+
+    Parameters
+    ----------
+    points : array_like, shape (M, d)
+        Divide coordinates of different units by their standard deviations first.
+
+    Returns
+    -------
+    float
+        The median of |x - y| over all pairs of points that are not equal. Of more than 1,000
+        points, 1,000 evenly spaced rows are taken. ``repr`` of the number says how many.
+
+    Raises
+    ------
+    ValueError
+        If points are not a finite array (M, d), or all points compared are equal.
+
+    Notes
+    -----
+    O(m^2 d) time and O(m^2) memory, for m = min(M, 1000) points. The distances say nothing of how
+    fast a function of x varies. For values of f, see :func:`integrate` and :func:`fit_kernel`.
+
+    References
+    ----------
+    Garreau, Jitkrittum and Kanagawa, "Large sample analysis of the median heuristic", 2017.
+
+    Examples
+    --------
+    >>> import bqlib
+    >>> bqlib.median_lengthscale([[0.0], [1.0], [3.0]])
+    2.0 (median distance between all of 3 points)
+    >>> draws = bqlib.Uniform([0, 0], [1, 1]).sample(8000, rng=0)
+    >>> lengthscale = bqlib.median_lengthscale(draws)
+    >>> round(lengthscale, 1)
+    0.5
+    """
+    points = checked_points(points)
+    some = points[evenly(len(points), min(len(points), MOST_COMPARED))]
+    distances = pdist(some)
+    distances = distances[distances > 0]
+    if not distances.size:
+        raise ValueError(
+            f"all {len(some)} points compared are equal, so that no distance tells a length-scale: "
+            "give at least two distinct points, or a length-scale of your own"
+        )
+    return MedianLengthscale(float(np.median(distances)), len(some), len(points))
+
+
+def thin(
+    samples: Any,
+    n: int,
+    scores: Any = None,
+    *,
+    rng: Seed,
+    rule: Any = None,
+    lengthscale: Any = None,
+    units: Any = None,
+    weights: Rule | None = None,
+    repeats: bool = True,
+) -> Design:
+    """The best n of many draws: a subset that stands for all, or for their posterior.
+
+    Parameters
+    ----------
+    samples : array_like, shape (draws, d) or (chains, draws, d)
+        Draws of a Markov chain or of anything else, in their order; equal ones are normal. Also a
+        table of pandas with a column for each parameter, or a posterior of ArviZ.
+    n : int
+        How many to keep, at most the number of distinct draws.
+    scores : array_like, callable or Target, optional
+        Gradient of the log density of the posterior at each draw, of the shape of `samples`; or a
+        function, (n, d) to (n, d); or a target that has it, such as :class:`Unnormalised`. With
+        scores, the draws are thinned to the posterior by a :class:`Stein` kernel, even if they were
+        drawn from something else; without, to the draws.
+    rng : numpy.random.Generator or int
+        A generator, or the seed of one. Used by rules that draw, such as :func:`compress`;
+        required in any case.
+    rule : callable, optional
+        A design that picks from candidates, such as :func:`herding`, :func:`sbq`,
+        :func:`kernel_thinning` or, with a target as `scores`, :func:`stein_thinning`. Default:
+        :func:`compress` without scores; with scores :func:`herding`, which is Stein thinning.
+    lengthscale : float or array_like, shape (d,), optional
+        In `units` (default: :func:`median_lengthscale` of draws / units).
+    units : float or array_like, shape (d,), optional
+        Of the coordinates (default: the standard deviations of the draws). ``units=1`` takes the
+        draws as they are.
+    weights : callable, optional
+        A rule of :mod:`bqlib.weights`. Default: equal weights if the rule has these; else
+        :func:`bqlib.weights.sum_to_one`.
+    repeats : bool
+        Whether a draw may be kept more than once (default: True).
+
+    Returns
+    -------
+    Design
+        Its `rows` are those of the draws: ``samples[design.rows]`` are its points, in the order of
+        picks. Rows of (chains, draws, d) count through one chain after the other. `labels` are the
+        index of a table, or (chain, draw) pairs. ``design.embedding.kernel`` names the length-scale
+        and units that were used.
+
+    Raises
+    ------
+    ValueError
+        If draws or scores are NaN or infinite; the message names the row. If shapes do not fit
+        together, chains differ in length, equal draws have different scores, all draws are equal,
+        or n is below 1 or above the number of distinct draws. If `repeats` is False, and the rule
+        keeps a draw twice all the same.
+    TypeError
+        If a column is not of numbers, or the rule needs what is not there.
+
+    Notes
+    -----
+    Without scores, the kernel is :class:`ExponentiatedQuadratic`. For another one, call a rule:
+    ``herding(Empirical(draws), kernel, n, rng=0, candidates=draws)`` has `rows` too.
+
+    Equal draws are one candidate, so that repeats of a Metropolis chain cost nothing;
+    :func:`kernel_thinning` and :func:`compress` halve all draws. See the rule for the cost. Without
+    scores, :func:`herding` and :func:`sbq` compare all pairs of draws, in O(M^2 d) time;
+    :func:`compress` does not.
+
+    References
+    ----------
+    Riabiz and others, "Optimal thinning of MCMC output", JRSS B 2022; Dwivedi and Mackey, "Kernel
+    thinning", COLT 2021.
+
+    Examples
+    --------
+    >>> import bqlib
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> draws = np.cumsum(rng.normal(size=(2000, 2)), axis=0)  # strongly correlated
+    >>> design = bqlib.thin(draws, 50, rng=0)
+    >>> bool((draws[design.rows] == design.points).all())
+    True
+    >>> target = bqlib.GaussianMixture([1.0], [[0.0, 0.0]], [np.eye(2)])
+    >>> draws = target.sample(2000, rng=1)
+    >>> bqlib.thin(draws, 50, scores=-draws, rng=0)
+    <Design: 50 points (d = 2), uniform weights, for Stein, Unnormalised>
+    """
+    draws = draws_of(samples)
+    n = checked_count(n, "n", 1)
+    rows, which = draws.distinct()
+    _refuse_too_few(n, len(rows), len(draws.points))
+    rule = rule or (compress if scores is None else herding)
+    if not callable(rule):
+        raise TypeError(f"rule is {rule!r}; it must be a design, such as bqlib.herding")
+    distinct = draws.points[rows]
+    target: Any
+    kernel: Kernel
+    if scores is None:
+        target = Empirical(distinct, np.bincount(which) / len(which))
+        kernel = _kernel_of(draws, lengthscale, units)
+    else:
+        target = _posterior_of(scores, samples, draws)
+        kernel = stein = _stein_kernel_of(target, draws, lengthscale, units)
+        if rule in NEED_A_MEAN or weights in (bq, nonnegative):
+            constant = CONSTANT * np.median(stein.diagonal(distinct))
+            kernel = Stein(target, stein.lengthscale, constant=constant, units=stein.units)
+    pool = np.arange(len(which)) if rule in OF_ALL_DRAWS else rows
+    takes_repeats = "repeats" in signature(rule).parameters
+    options = {"repeats": False} if takes_repeats and not repeats else {}
+    design = rule(target, kernel, n, rng=rng, candidates=draws.points[pool], **options)
+    if design.rows is None:
+        name = getattr(rule, "__name__", "the rule")
+        raise TypeError(f"{name} picks no draws: use a rule that picks from candidates")
+    kept = pool[design.rows]
+    if not repeats and len(np.unique(which[kept])) < len(kept):
+        name = getattr(rule, "__name__", "the rule")
+        raise ValueError(f"{name} keeps a draw twice: use another rule, or repeats=True")
+    own = sum_to_one if design.rule is bq else design.rule
+    labels = None if draws.labels is None else draws.labels[kept]
+    return replace(design, rule=weights or own, rows=kept, labels=labels)
+
+
+def _refuse_too_few(n: int, distinct: int, size: int) -> None:
+    if distinct == 1 < size:
+        raise ValueError(
+            f"all {size} draws are equal, so that there is nothing to thin: check whether the "
+            "chain moved"
+        )
+    if n > distinct:
+        some = f"of {size} draws only {distinct} are distinct"
+        raise ValueError(
+            f"n is {n}, but {some if distinct < size else f'there are {size} draws'}; n must be "
+            f"at most {distinct}"
+        )
+
+
+def _posterior_of(scores: Any, samples: Any, draws: Draws) -> Unnormalised:
+    """The target of which the scores are given, and all else that a target given has."""
+    dim = draws.points.shape[1]
+    axes: dict[str, tuple[int, ...]] = {"score": (dim,), "log_density": (), "hessian": (dim, dim)}
+    if not hasattr(scores, "dim"):
+        given = {"score": scores}
+    elif getattr(scores, "score", None) is None:
+        raise TypeError(
+            f"this {type(scores).__name__} has no score; give a target that has one, or the scores"
+        )
+    elif scores.dim != dim:
+        raise ValueError(
+            f"the posterior has dimension {scores.dim} and samples {dim}; they must be equal"
+        )
+    else:
+        given = {name: getattr(scores, name, None) for name in axes}
+    functions = {
+        name: known_at_draws(found, samples, draws, NAMES[name], axes[name])
+        for name, found in given.items()
+        if found is not None
+    }
+    return Unnormalised(dim, **functions)
+
+
+def _units_of(draws: Draws, units: Any) -> Array:
+    """Units of all coordinates, shape (d,): zero where draws do not differ and none are given."""
+    dim = draws.points.shape[1]
+    if units is None:
+        return np.where(np.ptp(draws.points, axis=0) > 0, draws.points.std(axis=0), 0.0)
+    given = checked_lengthscale(units, "units")
+    if np.size(given) not in (1, dim):
+        raise ValueError(f"there are {np.size(given)} units for draws of dimension {dim}")
+    return np.broadcast_to(given, dim)
+
+
+def _kernel_of(draws: Draws, lengthscale: Any, units: Any) -> ExponentiatedQuadratic:
+    own = _units_of(draws, units)
+    own = np.where(own > 0, own, 1.0)  # where draws do not differ, any unit gives the same kernel
+    lengths = median_lengthscale(draws.points / own) if lengthscale is None else lengthscale
+    return ExponentiatedQuadratic(checked_lengthscale(lengths) * own)
+
+
+def _stein_kernel_of(target: Unnormalised, draws: Draws, lengthscale: Any, units: Any) -> Stein:
+    own = _units_of(draws, units)
+    if not own.all():
+        column = int(np.argmin(own))
+        raise ValueError(
+            f"all draws have the same number in column {column}, which gives it no unit: leave "
+            "the column out of samples and scores, or give units"
+        )
+    lengths = median_lengthscale(draws.points / own) if lengthscale is None else lengthscale
+    return Stein(target, lengths, units=own)
