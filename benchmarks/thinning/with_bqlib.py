@@ -1,0 +1,66 @@
+"""bqlib: rows and weights of `bqlib.thin`, and of designs for a pool as a data set.
+
+Run: with_bqlib.py FILE RULE..., as in files.py
+"""
+
+from functools import partial
+
+import numpy as np
+from files import report
+from measures import absolute_deviation
+
+import bqlib
+from bqlib.weights import simplex
+
+
+def thinned(given, scores=False, regularised=False, **options):
+    """`bqlib.thin` with its defaults but for the options."""
+    if scores:
+        options["scores"] = given["scores"]
+    if regularised:
+        options |= {"log_density": given["log_densities"], "hessian": given["hessians"]}
+    made = bqlib.thin(given["draws"], int(given["n"]), rng=int(given["seed"]), **options)
+    return made.rows, made.weights
+
+
+def as_stein_thinning(given):
+    """The plain rule with the settings of stein_thinning."""
+    units = absolute_deviation(given["draws"])
+    return thinned(given, scores=True, units=units, lengthscale=1.0)
+
+
+def of_a_pool(rule, given):
+    """A design for the draws as a data set, without `bqlib.thin`."""
+    pool = given["draws"] / given["scale"]
+    kernel = bqlib.ExponentiatedQuadratic(float(given["lengthscale"]))
+    seed, n = int(given["seed"]), int(given["n"])
+    made = rule(bqlib.Empirical(pool), kernel, n, rng=seed, candidates=pool)
+    return made.rows, made.weights
+
+
+def every(given):
+    """Evenly spaced draws."""
+    step = len(given["draws"]) // int(given["n"])
+    return np.arange(step - 1, len(given["draws"]), step)
+
+
+RULES = {
+    "default": thinned,
+    "kernel thinning": partial(thinned, rule=bqlib.kernel_thinning),
+    "herding": partial(thinned, rule=bqlib.herding),
+    "sbq": partial(thinned, rule=bqlib.sbq),
+    "scores": partial(thinned, scores=True),
+    "scores, regularised": partial(
+        thinned, scores=True, rule=bqlib.stein_thinning, regularised=True
+    ),
+    "scores, sbq": partial(thinned, scores=True, rule=bqlib.sbq),
+    "scores, sbq, simplex": partial(thinned, scores=True, rule=bqlib.sbq, weights=simplex),
+    "scores, as stein_thinning": as_stein_thinning,
+    "kernel thinning of a pool": partial(of_a_pool, bqlib.kernel_thinning),
+    "compress of a pool": partial(of_a_pool, bqlib.compress),
+    "every": every,
+    "nothing": lambda given: np.arange(int(given["n"])),
+}
+
+if __name__ == "__main__":
+    report(RULES)
