@@ -123,18 +123,20 @@ def thin(
         table of pandas with a column for each parameter, or a posterior of ArviZ.
     n : int
         How many to keep, at most the number of distinct draws.
-    scores : array_like, callable or Target, optional
+    scores : array_like, callable, Target or dict, optional
         Gradient of the log density of the posterior at each draw, of the shape of `samples`; or a
-        function, (n, d) to (n, d); or a target that has it, such as :class:`Unnormalised`. With
-        scores, the draws are thinned to the posterior by a :class:`Stein` kernel, even if they were
-        drawn from something else; without, to the draws.
+        function, (n, d) to (n, d). :func:`stein_thinning` needs more: give a target that has it, or
+        a dict of arrays or functions ``{"score": ..., "log_density": ..., "hessian": ...}``, of
+        shapes (draws, d), (draws,) and (draws, d, d). With scores, the draws are thinned to the
+        posterior by a :class:`Stein` kernel, even if they were drawn from something else; without,
+        to the draws.
     rng : numpy.random.Generator or int
         A generator, or the seed of one. Used by rules that draw, such as :func:`compress`;
         required in any case.
     rule : callable, optional
         A design that picks from candidates, such as :func:`herding`, :func:`sbq`,
-        :func:`kernel_thinning` or, with a target as `scores`, :func:`stein_thinning`. Default:
-        :func:`compress` without scores; with scores :func:`herding`, which is Stein thinning.
+        :func:`kernel_thinning` or, with scores, :func:`stein_thinning`. Default: :func:`compress`
+        without scores; with scores :func:`herding`, which is Stein thinning.
     lengthscale : float or array_like, shape (d,), optional
         In `units` (default: :func:`median_lengthscale` of draws / units).
     units : float or array_like, shape (d,), optional
@@ -246,7 +248,14 @@ def _posterior_of(scores: Any, samples: Any, draws: Draws) -> Unnormalised:
     """The target of which the scores are given, and all else that a target given has."""
     dim = draws.points.shape[1]
     axes: dict[str, tuple[int, ...]] = {"score": (dim,), "log_density": (), "hessian": (dim, dim)}
-    if not hasattr(scores, "dim"):
+    if isinstance(scores, dict):
+        if not {"score"} <= set(scores) <= set(axes):
+            raise ValueError(
+                f"scores have the keys {list(scores)}; they must have score, and may have "
+                "log_density and hessian"
+            )
+        given = scores
+    elif not hasattr(scores, "dim"):
         given = {"score": scores}
     elif getattr(scores, "score", None) is None:
         raise TypeError(

@@ -174,6 +174,13 @@ def test_regularised_points_do_not_fall_between_modes():
     draws = modes.sample(2000, rng=0)
     regularised = thin(draws, 100, modes, rule=bqlib.stein_thinning, rng=0)
     plain = thin(draws, 100, modes.score, rng=0)
+    arrays = {
+        "score": modes.score(draws),
+        "log_density": modes.log_density(draws),
+        "hessian": modes.hessian(draws),
+    }
+    again = thin(draws, 100, arrays, rule=bqlib.stein_thinning, rng=0)
+    assert again.rows.tolist() == regularised.rows.tolist()
     between = [int((np.abs(d.points) < 0.5).sum()) for d in (plain, regularised)]
     assert between[1] < between[0]
 
@@ -258,6 +265,12 @@ def test_the_median_needs_distances(points, said):
         ({"rule": bqlib.iid}, TypeError, "cannot be sampled"),
         ({"rule": bqlib.joint, "scores": None}, TypeError, "joint picks no draws"),
         ({"scores": bqlib.Uniform([0, 0], [1, 1])}, TypeError, "this Uniform has no score"),
+        ({"scores": {"lp": SCORES}}, ValueError, r"have the keys \['lp'\]; they must have score"),
+        (
+            {"scores": {"score": SCORES, "log_density": SCORES}},
+            ValueError,
+            r"log densities have shape \(1200, 2\), but samples .* of shape \(1200,\), or a fu",
+        ),
         (
             {"scores": bqlib.Unnormalised(1, score=np.sin)},
             ValueError,

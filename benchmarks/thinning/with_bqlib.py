@@ -18,7 +18,11 @@ def thinned(given, scores=False, regularised=False, **options):
     if scores:
         options["scores"] = given["scores"]
     if regularised:
-        options |= {"log_density": given["log_densities"], "hessian": given["hessians"]}
+        options["scores"] = {
+            "score": given["scores"],
+            "log_density": given["log_densities"],
+            "hessian": given["hessians"],
+        }
     made = bqlib.thin(given["draws"], int(given["n"]), rng=int(given["seed"]), **options)
     return made.rows, made.weights
 
