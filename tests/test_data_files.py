@@ -48,7 +48,8 @@ def test_a_file_that_changes_moves_and_is_gone(checkout):
     more = "studies: [submodularity]\nintegrands: {within: {family: rkhs_ball, functions: 5}}\n"
     checkout.sweep.write_text(checkout.sweep.read_text() + more)
     file = checkout.folder / "config" / "draws.csv"
-    ran = checkout.run()
+    part = ("--until", "function_errors", "study")
+    ran = checkout.run(*part)
     assert ran.returncode == 0 and jobs(ran.output)["function_errors"] == 1, ran.output
     pieces = checkout.pieces()
     curves = bqlib.open_results(checkout.results)
@@ -57,11 +58,9 @@ def test_a_file_that_changes_moves_and_is_gone(checkout):
     assert len(stored["sha256"]) == 64 and (curves.status == 1).all()
     assert open_dataset(checkout.results / "studies" / "submodularity.zarr").sizes["seed"] == 2
     # The points count, not the file.
-    write(file, POINTS)
-    assert "Nothing to be done" in checkout.run("-n").output
     np.save(checkout.folder / "config" / "draws.npy", POINTS)
     checkout.edit("config/small.yaml", "draws.csv, columns: [x, y]", "draws.npy")
-    planned = jobs(checkout.run("-n").output)
+    planned = jobs(checkout.run("-n", *part).output)
     assert planned["gather"] == 1 and not {"piece", "study"} & set(planned), planned
     checkout.edit("config/small.yaml", "draws.npy", "draws.csv, columns: [x, y]")
     # A project that moves takes its file along.
@@ -71,20 +70,20 @@ def test_a_file_that_changes_moves_and_is_gone(checkout):
     moved.sweep = moved.folder / "config" / "small.yaml"
     moved.results = moved.folder / "results" / "small"
     hidden = file.rename(file.with_name("hidden"))
-    assert "Nothing to be done" in moved.run("-n").output
+    assert jobs(moved.run("-n", *part).output)["total"] == 0
     (moved.results / "function_errors.zarr" / "zarr.json").unlink()
-    again = moved.run("--until", "function_errors")
-    assert again.returncode == 0 and jobs(again.output)["function_errors"] == 1, again.output
+    again = moved.run(*part)
+    assert again.returncode == 0 and jobs(again.output) == {"function_errors": 1, "total": 1}, (
+        again.output
+    )
     # Results can be read without the file, and a run says that it is missing.
     assert float(bqlib.open_results(checkout.results).mmd.sum()) == float(curves.mmd.sum())
     for ran in (checkout.run(), bqlib_here(checkout, "resume", "config/small.yaml")):
         assert ran.returncode == 1 and "Traceback" not in ran.output, ran.output
         assert f"small.yaml:3: targets[0].file: there is no file {file}" in ran.output
-    assert bqlib_here(checkout, "validate", "config/small.yaml").returncode == 1
     hidden.rename(file)
     # Other points are another target, and the run says so.
     write(file, POINTS + 1)
-    assert "4 missing" in bqlib_here(checkout, "plan", "config/small.yaml").output
     ran = checkout.run("--until", "gather")
     assert ran.returncode == 0 and jobs(ran.output)["piece"] == 4, ran.output
     assert "5 pieces or studies of another sweep or of other code are replaced" in ran.output
@@ -116,6 +115,8 @@ def test_a_file_that_changes_during_a_run_ends_it(checkout, worker_dies):
         )
     assert "Traceback" not in said
     assert before.items() <= checkout.pieces().items()
+    if worker_dies:
+        return
     # With the old file, the run goes on where it was; with the new one, it computes all again.
     checkout.set_faults({})
     planned = checkout.run("-n", "--until", "gather").output
