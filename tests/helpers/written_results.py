@@ -4,8 +4,11 @@ import json
 from hashlib import sha256
 from pathlib import Path
 
+from project import SHELF
+
 from bqlib.results.layout import piece_name, timing_name
 from bqlib.results.pieces import encode_piece
+from bqlib.sweep.file import load
 
 # A sweep of eight pieces of one seed each.
 TIMED = """
@@ -44,6 +47,15 @@ def write_pieces(experiment, folder):
             path.write_bytes(data)
             written.append((name, spec, data))
     return written
+
+
+def fresh_pieces(sweep, folder):
+    """sha256 of each piece of a sweep file by its name, computed here and written below `folder`.
+
+    Its targets are those of the project.
+    """
+    made = write_pieces(load(sweep, SHELF), folder)
+    return {name: sha256(data).hexdigest() for name, _, data in made}
 
 
 def write_timed_pieces(experiment, results):

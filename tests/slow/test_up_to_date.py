@@ -9,14 +9,12 @@ from hashlib import sha256
 import pytest
 from checkout import Checkout, jobs
 from damage import files, flip
-from project import SHELF
-from written_results import write_pieces
+from written_results import fresh_pieces
 
 import bqlib
 from bqlib.cli.main import main
 from bqlib.results.integrity import check
 from bqlib.results.layout import MANIFEST, PROVENANCE
-from bqlib.sweep.file import load
 
 MORE = """integrands: {rkhs_ball: {family: rkhs_ball, functions: 5, centre_variance: 3}}
 studies: [submodularity]
@@ -83,11 +81,11 @@ def test_other_seeds_and_blocks_take_over_all_trials_that_are_there(tmp_path):
         assert ran.returncode == 0 and said in ran.output, ran.output
         assert len(checkout.attempts("start")) == trials
         assert ("Dask" in ran.output) == (trials > 0)
-        fresh = write_pieces(load(checkout.sweep, SHELF), tmp_path / f"fresh {seeds} {per_job}")
-        alone.update({name: sha256(data).hexdigest() for name, _, data in fresh})
+        fresh = fresh_pieces(checkout.sweep, tmp_path / f"fresh {seeds} {per_job}")
+        alone.update(fresh)
         pieces = checkout.pieces()
         assert pieces == {name: alone[name] for name in pieces}
-        assert {name for name, *_ in fresh} <= pieces.keys()
+        assert fresh.keys() <= pieces.keys()
         assert bqlib.open_results(checkout.results).sizes["seed"] == seeds
         return {name.rpartition("/seeds-")[2].removesuffix(".zarr.zip") for name in pieces}
 

@@ -14,20 +14,11 @@ from contextlib import contextmanager, suppress
 import psutil
 import pytest
 from batch_system import SITE, on_this_machine
-from checkout import Checkout, jobs, processes_of
+from checkout import jobs, processes_of
+from written_results import fresh_pieces
 
 import bqlib
 from bqlib.results.layout import Layout
-
-
-@pytest.fixture(scope="module")
-def expected(tmp_path_factory):
-    """The pieces of config/quick.yaml on this machine."""
-    checkout = Checkout(tmp_path_factory.mktemp("local") / "a checkout")
-    use_quick(checkout)
-    ran = checkout.run("--until", "piece")
-    assert ran.returncode == 0, ran.output
-    return checkout.pieces()
 
 
 def use_quick(checkout):
@@ -35,16 +26,16 @@ def use_quick(checkout):
     checkout.results = checkout.folder / "results" / "quick"
 
 
-def check_complete(sweep, expected, slurm, output):
+def check_complete(sweep, slurm, output):
     assert f"[bqlib] results are in results/{sweep.results.name}" in output.splitlines()[-3], output
-    assert sweep.pieces() == expected
+    assert sweep.pieces() == fresh_pieces(sweep.sweep, sweep.folder.parent / "fresh")
     assert (bqlib.open_results(sweep.results).status == 1).all()
     assert (sweep.results / "figures" / "mmd.svg").stat().st_size > 0
     assert not Layout(sweep.results).kept.exists()
     sweep.check_nothing_left(slurm)
 
 
-def test_a_sweep_on_a_cluster_of_jobs(sweep, expected, slurm):
+def test_a_sweep_on_a_cluster_of_jobs(sweep, slurm):
     use_quick(sweep)
     process = sweep.start()
     wait_for_workers(sweep, process)
@@ -52,7 +43,7 @@ def test_a_sweep_on_a_cluster_of_jobs(sweep, expected, slurm):
     output, _ = process.communicate(timeout=600)
     assert process.returncode == 0, output
     assert re.search(r"Dask: \d workers, dashboard http://127\.0\.0\.1:", output)
-    check_complete(sweep, expected, slurm, output)
+    check_complete(sweep, slurm, output)
 
 
 def wait_for_workers(sweep, process):
@@ -129,9 +120,7 @@ def single_jobs(sweep, slurm):
 SOON = ("--slurm-init-seconds-before-status-checks", "5")
 
 
-def test_a_sweep_of_single_jobs(single_jobs, slurm, tmp_path):
-    local = Checkout(tmp_path / "local")
-    assert local.run("--until", "piece").returncode == 0
+def test_a_sweep_of_single_jobs(single_jobs, slurm):
     process = single_jobs.start(*SOON)
     while not slurm.running():
         assert process.poll() is None, process.communicate()[0]
@@ -140,7 +129,7 @@ def test_a_sweep_of_single_jobs(single_jobs, slurm, tmp_path):
     output, _ = process.communicate(timeout=600)
     assert process.returncode == 0, output
     assert jobs(output)["piece"] == 4
-    check_complete(single_jobs, local.pieces(), slurm, output)
+    check_complete(single_jobs, slurm, output)
 
 
 def test_an_interrupt_cancels_single_jobs(single_jobs, slurm, tmp_path):
