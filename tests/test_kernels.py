@@ -367,10 +367,11 @@ def test_stein_in_units_is_that_of_the_target_in_these_units():
     x, y = np.random.default_rng(3).random((2, 4, 2))
     ours, theirs = (
         Stein(target, [0.6, 0.9], constant=2.0, units=own)
-        for target, own in ((MIXTURE, units), (scaled, 1.0))
+        for target, own in ((MIXTURE, units), (scaled, None))
     )
     np.testing.assert_allclose(ours(x, y), theirs(x / units, y / units), rtol=1e-12)
     np.testing.assert_allclose(ours.diagonal(x), np.diag(ours(x, x)), rtol=1e-12)
+    np.testing.assert_array_equal(Stein(MIXTURE, units=2.0).units, [2.0, 2.0])
     there = theirs.gradient(x / units, y / units) / units
     np.testing.assert_allclose(ours.gradient(x, y), there, rtol=1e-10)
 

@@ -145,7 +145,8 @@ def stein_thinning(
         inner, fixed = to_inner(pool), checked_diagonal(kernel, pool)
         if laplace:
             second = np.diagonal(checked_hessian(stein.target, inner), axis1=1, axis2=2)
-            fixed = fixed + np.maximum(second * np.square(stein.units), 0.0).sum(axis=1)
+            squares = 1.0 if stein.units is None else np.square(stein.units)
+            fixed = fixed + np.maximum(second * squares, 0.0).sum(axis=1)
         if weight == 0:
             return fixed, np.zeros(len(pool))
         return fixed, weight * checked_log_density(stein.target, inner)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bqlib.answers import checked_hessian, checked_score
-from bqlib.arrays import Array, with_read_only_arrays
+from bqlib.arrays import Array, read_only, with_read_only_arrays
 from bqlib.checks import checked_height, checked_lengthscale, checked_number
 from bqlib.kernels.kernel import Kernel, dim_of, recalled, scaled_squares
 from bqlib.targets import Target
@@ -43,7 +43,7 @@ class Stein(Kernel):
         million times the rest of k(x, x). At 1e8 times the rest or more, double precision cannot
         separate points, and they count as repeats. :func:`bqlib.weights.sum_to_one` gives the
         weights for C to infinity with any C.
-    units : float or array_like, shape (d,)
+    units : float or array_like, shape (d,), optional
         The kernel is that of x / units, whose score is units s(x) (default: 1). With the standard
         deviations as `units`, it does not depend on the units that x was measured in.
 
@@ -81,7 +81,7 @@ class Stein(Kernel):
     lengthscale: float | Array
     beta: float
     constant: float
-    units: float | Array
+    units: Array | None
     _known: list[tuple[Array, Array]] = field(init=False, repr=False)  # points and their scores
 
     def __init__(
@@ -90,7 +90,7 @@ class Stein(Kernel):
         lengthscale: ArrayLike = 1.0,
         beta: float = -0.5,
         constant: float = 0.0,
-        units: ArrayLike = 1.0,
+        units: ArrayLike | None = None,
     ):
         if getattr(target, "score", None) is None:
             raise TypeError(
@@ -99,14 +99,16 @@ class Stein(Kernel):
                 "with score=, or a Product of these"
             )
         object.__setattr__(self, "target", target)
-        for name, lengths in (("lengthscale", lengthscale), ("units", units)):
-            object.__setattr__(self, name, checked_lengthscale(lengths, name))
-            if (count := dim_of(getattr(self, name))) not in (None, target.dim):
-                what = "length-scales" if name == "lengthscale" else name
+        object.__setattr__(self, "lengthscale", checked_lengthscale(lengthscale))
+        own = None if units is None else checked_lengthscale(units, "units")
+        for what, lengths in (("length-scales", self.lengthscale), ("units", own)):
+            if lengths is not None and dim_of(lengths) not in (None, target.dim):
                 raise ValueError(
-                    f"there are {count} {what} for a target of dimension {target.dim}; give one "
-                    "number, or one for each coordinate"
+                    f"there are {dim_of(lengths)} {what} for a target of dimension {target.dim}; "
+                    "give one number, or one for each coordinate"
                 )
+        each = None if own is None else read_only(np.full(target.dim, own))
+        object.__setattr__(self, "units", each)
         object.__setattr__(self, "beta", checked_number(beta, "beta"))
         object.__setattr__(self, "constant", checked_number(constant, "constant"))
         if not (np.isfinite(self.beta) and self.beta < 0):
@@ -156,7 +158,7 @@ class Stein(Kernel):
                 f"{type(self.target).__name__} has none; give it one with hessian="
             )
         score_x, score_y = self._score(x)[:, None, :], self._score(y)[None, :, :]
-        units = np.broadcast_to(self.units, self.dim)
+        units = np.ones(self.dim) if self.units is None else self.units
         hessian = checked_hessian(self.target, x) * units[:, None] * units
         x, y = self._in_units(x), self._in_units(y)
         beta, precision = self.beta, self._precision()
@@ -182,7 +184,7 @@ class Stein(Kernel):
         """Score of x / units (n, d), from x in the units of the target."""
         scores, known = recalled(self._known, x, partial(checked_score, self.target))
         object.__setattr__(self, "_known", known)
-        return scores * self.units
+        return scores if self.units is None else scores * self.units
 
     def _in_units(self, x: Array) -> Array:
-        return x / self.units
+        return x if self.units is None else x / self.units

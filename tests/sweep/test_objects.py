@@ -97,7 +97,12 @@ def test_what_no_sweep_file_can_say_stays_the_object_it_is(kernel):
 def test_a_kernel_of_a_target_goes_with_that_target():
     stein = Stein(NORMAL, 0.5, constant=1.0)
     experiment = only(target=NORMAL, kernel=stein)
-    assert experiment.kernels["stein"] == {"family": "stein", "beta": -0.5, "constant": 1.0}
+    assert experiment.kernels["stein"] == {
+        "family": "stein",
+        "beta": -0.5,
+        "constant": 1.0,
+        "units": None,
+    }
     assert experiment.lengthscales == (0.5,)
     density = Unnormalised(2, score=NORMAL.score)
     box = {"size": 9, "source": "box", "box": [[-1, 1], [-1, 1]]}

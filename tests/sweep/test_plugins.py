@@ -338,7 +338,7 @@ def test_the_algorithms_of_the_page_are_right(written):
     text = edited(files["ring.yaml"], ("algorithms: [iid, sbq]\n", algorithms))
     (folder / "page.yaml").write_text(text)
     names = [algorithm.name for algorithm in load(folder / "page.yaml").algorithms]
-    assert names == ["sbq", "farthest", "farthest_bq", "thinning"]
+    assert names == ["sbq", "farthest", "farthest_bq"]
 
 
 def test_an_embedding_must_belong_to_its_kernel_or_target(written):
