@@ -18,6 +18,7 @@ from bqlib.checks import checked_array, checked_points
 from bqlib.pivots import first_occurrence
 from bqlib.tables import labels_of, order_of
 
+BESIDE_PARAMETERS = ("chain", "draw", "iteration", "sample")
 SAME = 1e-6  # of the largest: values at equal draws may be rounded in other ways
 
 
@@ -57,13 +58,14 @@ class Draws:
 
 def draws_of(samples: Any) -> Draws:
     """Draws as finite numbers; a TypeError or ValueError says what is wrong with them."""
-    posterior = getattr(samples, "posterior", samples)  # of ArviZ, whose groups are datasets
+    posterior = _as_dataset(samples)
     if hasattr(posterior, "data_vars"):
         draws = _of_dataset(posterior)
-    elif hasattr(posterior, "columns"):
-        draws = _of_table(posterior, "samples")
+    elif hasattr(samples, "columns"):
+        draws = _of_table(samples, "samples")
+        _refuse_no_parameters(draws.names or [])
     else:
-        draws = _of_array(posterior)
+        draws = _of_array(samples)
     refuse_not_finite(draws.points, draws, "samples")
     checked_points(draws.points, name="samples")
     return draws
@@ -81,6 +83,28 @@ def refuse_not_finite(values: Array, draws: Draws, name: str) -> None:
         )
 
 
+def _as_dataset(data: Any) -> Any:
+    """The dataset of a posterior of ArviZ, or of one variable of it; other data as they are."""
+    data = getattr(data, "posterior", data)
+    if {"chain", "draw"} <= set(getattr(data, "dims", ())) and hasattr(data, "to_dataset"):
+        return data if hasattr(data, "data_vars") else data.to_dataset(name=data.name or "x")
+    return data
+
+
+def _refuse_no_parameters(names: list[Any]) -> None:
+    """Raise a ValueError if a table has columns that samplers write beside the parameters."""
+    beside = [
+        name
+        for name in names
+        if str(name).endswith("__") or str(name).lstrip(".").lower() in BESIDE_PARAMETERS
+    ]
+    if beside:
+        raise ValueError(
+            f"samples have the columns {beside}, which are no parameters as samplers name them: "
+            f"leave them out, samples.drop(columns={beside}), or rename them if they are"
+        )
+
+
 def _of_dataset(posterior: Any) -> Draws:
     """Draws of all variables of a dataset of xarray with the dims chain and draw."""
     parts, names, pairs = [], [], None
@@ -89,7 +113,8 @@ def _of_dataset(posterior: Any) -> Draws:
         if missing:
             raise ValueError(
                 f"the variable {name!r} has the dims {tuple(variable.dims)}; all variables must "
-                'have "chain" and "draw": select those that do, such as data[["mu", "tau"]]'
+                'have "chain" and "draw": select those that do, such as '
+                'data.posterior.dataset[["mu", "tau"]]'
             )
         variable = variable.transpose("chain", "draw", ...)
         chains, draws, *rest = variable.shape
@@ -214,16 +239,19 @@ def known_at_draws(given: Any, samples: Any, draws: Draws, name: str, axes: Any)
 def _values_of(given: Any, samples: Any, draws: Draws, name: str, axes: Any) -> Array:
     """Values (M, *axes) that were given for each of M draws."""
     size = len(draws.points)
-    if hasattr(given, "columns"):
-        table = _of_table(given, name)
+    data = _as_dataset(given)
+    if hasattr(data, "data_vars") or hasattr(given, "columns"):
+        table = _of_dataset(data) if hasattr(data, "data_vars") else _of_table(given, name)
         if draws.names is not None and table.names != draws.names:
             if sorted(map(str, table.names or [])) != sorted(map(str, draws.names)):
                 raise ValueError(
                     f"{name} have the columns {table.names}, and samples {draws.names}; they must "
                     "have the same"
                 )
-            return _values_of(given[draws.names], samples, draws, name, axes)
-        array = table.points
+            columns = [(table.names or []).index(own) for own in draws.names]
+            array = table.points[:, columns]
+        else:
+            array = table.points
     else:
         array = checked_array(given, name)
     shapes = [(size, *axes)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from inspect import signature
 from typing import Any
 
@@ -108,7 +109,7 @@ def thin(
     scores: Any = None,
     *,
     rng: Seed,
-    rule: Any = None,
+    design: Any = None,
     lengthscale: Any = None,
     units: Any = None,
     weights: Rule | None = None,
@@ -125,18 +126,20 @@ def thin(
         How many to keep, at most the number of distinct draws.
     scores : array_like, callable, Target or dict, optional
         Gradient of the log density of the posterior at each draw, of the shape of `samples`; or a
-        function, (n, d) to (n, d). :func:`stein_thinning` needs more: give a target that has it, or
-        a dict of arrays or functions ``{"score": ..., "log_density": ..., "hessian": ...}``, of
-        shapes (draws, d), (draws,) and (draws, d, d). With scores, the draws are thinned to the
-        posterior by a :class:`Stein` kernel, even if they were drawn from something else; without,
-        to the draws.
+        function, (n, d) to (n, d). The density must be positive on the whole of R^d: of bounded
+        parameters, give the unbounded ones that the sampler works with, and their gradients.
+        :func:`stein_thinning` needs more: give a target that has it, or a dict of arrays or
+        functions ``{"score": ..., "log_density": ..., "hessian": ...}``, of shapes (draws, d),
+        (draws,) and (draws, d, d). With scores, the draws are thinned to the posterior by a
+        :class:`Stein` kernel, even if they were drawn from something else; without, to the draws.
     rng : numpy.random.Generator or int
         A generator, or the seed of one. Used by rules that draw, such as :func:`compress`;
         required in any case.
-    rule : callable, optional
-        A design that picks from candidates, such as :func:`herding`, :func:`sbq`,
-        :func:`kernel_thinning` or, with scores, :func:`stein_thinning`. Default: :func:`compress`
-        without scores; with scores :func:`herding`, which is Stein thinning.
+    design : callable, optional
+        A rule that picks from candidates, such as :func:`herding`, :func:`sbq`,
+        :func:`kernel_thinning` or, with scores, :func:`stein_thinning`; or a ``functools.partial``
+        of one. Default: :func:`compress` without scores; with scores :func:`herding`, which is
+        Stein thinning.
     lengthscale : float or array_like, shape (d,), optional
         In `units` (default: :func:`median_lengthscale` of draws / units).
     units : float or array_like, shape (d,), optional
@@ -151,10 +154,11 @@ def thin(
     Returns
     -------
     Design
-        Its `rows` are those of the draws: ``samples[design.rows]`` are its points, in the order of
-        picks. Rows of (chains, draws, d) count through one chain after the other. `labels` are the
-        index of a table, or (chain, draw) pairs. ``design.embedding.kernel`` names the length-scale
-        and units that were used.
+        Its `rows` are those of the draws: ``samples[design.rows]`` of an array (draws, d), or
+        ``samples.iloc[design.rows]`` of a table, are its points, in the order of picks. Rows of
+        (chains, draws, d) count through one chain after the other. `labels` are the index of a
+        table, or pairs of chain and draw (n, 2). ``design.embedding.kernel`` has the length-scales
+        in the units of the draws, or of a Stein kernel `lengthscale` and `units`.
 
     Raises
     ------
@@ -164,16 +168,16 @@ def thin(
         or n is below 1 or above the number of distinct draws. If `repeats` is False, and the rule
         keeps a draw twice all the same.
     TypeError
-        If a column is not of numbers, or the rule needs what is not there.
+        If a column is not of numbers, or the design needs what is not there.
 
     Notes
     -----
     Without scores, the kernel is :class:`ExponentiatedQuadratic`. For another one, call a rule:
     ``herding(Empirical(draws), kernel, n, rng=0, candidates=draws)`` has `rows` too.
 
-    Equal draws are one candidate, so that repeats of a Metropolis chain cost nothing;
-    :func:`kernel_thinning` and :func:`compress` halve all draws. See the rule for the cost. Without
-    scores, :func:`herding` and :func:`sbq` compare all pairs of draws, in O(M^2 d) time;
+    Equal draws are one candidate, so that repeats of a Metropolis chain cost nothing; but
+    :func:`kernel_thinning` and :func:`compress` halve all draws. See the design for the cost.
+    Without scores, :func:`herding` and :func:`sbq` compare all pairs of draws, in O(M^2 d) time;
     :func:`compress` does not.
 
     References
@@ -199,9 +203,10 @@ def thin(
     n = checked_count(n, "n", 1)
     rows, which = draws.distinct()
     _refuse_too_few(n, len(rows), len(draws.points))
-    rule = rule or (compress if scores is None else herding)
+    rule = design or (compress if scores is None else herding)
     if not callable(rule):
-        raise TypeError(f"rule is {rule!r}; it must be a design, such as bqlib.herding")
+        raise TypeError(f"design is {rule!r}; it must be a function, such as bqlib.herding")
+    own = rule.func if isinstance(rule, partial) else rule
     distinct = draws.points[rows]
     target: Any
     kernel: Kernel
@@ -211,23 +216,22 @@ def thin(
     else:
         target = _posterior_of(scores, samples, draws)
         kernel = stein = _stein_kernel_of(target, draws, lengthscale, units)
-        if rule in NEED_A_MEAN or weights in (bq, nonnegative):
+        if own in NEED_A_MEAN or weights in (bq, nonnegative):
             constant = CONSTANT * np.median(stein.diagonal(distinct))
             kernel = Stein(target, stein.lengthscale, constant=constant, units=stein.units)
-    pool = np.arange(len(which)) if rule in OF_ALL_DRAWS else rows
+    pool = np.arange(len(which)) if own in OF_ALL_DRAWS else rows
     takes_repeats = "repeats" in signature(rule).parameters
     options = {"repeats": False} if takes_repeats and not repeats else {}
-    design = rule(target, kernel, n, rng=rng, candidates=draws.points[pool], **options)
-    if design.rows is None:
-        name = getattr(rule, "__name__", "the rule")
-        raise TypeError(f"{name} picks no draws: use a rule that picks from candidates")
-    kept = pool[design.rows]
+    made = rule(target, kernel, n, rng=rng, candidates=draws.points[pool], **options)
+    name = getattr(own, "__name__", "the design")
+    if made.rows is None:
+        raise TypeError(f"{name} picks no draws: use a design that picks from candidates")
+    kept = pool[made.rows]
     if not repeats and len(np.unique(which[kept])) < len(kept):
-        name = getattr(rule, "__name__", "the rule")
-        raise ValueError(f"{name} keeps a draw twice: use another rule, or repeats=True")
-    own = sum_to_one if design.rule is bq else design.rule
+        raise ValueError(f"{name} keeps a draw twice: use another design, or repeats=True")
+    default = sum_to_one if made.rule is bq else made.rule
     labels = None if draws.labels is None else draws.labels[kept]
-    return replace(design, rule=weights or own, rows=kept, labels=labels)
+    return replace(made, rule=weights or default, rows=kept, labels=labels)
 
 
 def _refuse_too_few(n: int, distinct: int, size: int) -> None:

@@ -37,7 +37,7 @@ PICKING = sorted({*registry.PLACES["design"]} - {"iid", "sobol", "joint"})
 def thinned(name, samples=CHAIN, scores=None, n=30, **more):
     if name == "stein_thinning":
         scores = NORMAL  # which has the log densities and Hessians that it needs
-    return thin(samples, n, scores, **{"rule": getattr(bqlib, name), "rng": 1} | more)
+    return thin(samples, n, scores, **{"design": getattr(bqlib, name), "rng": 1} | more)
 
 
 def ksd(points, weights):
@@ -106,8 +106,8 @@ def test_the_units_of_the_draws_do_not_matter(name):
             [1.0], NORMAL.means * factor, [factor[:, None] * COVARIANCE * factor]
         )
         there = bqlib.Unnormalised(2, there.log_density, there.score, there.hessian)
-    design = thin(CHAIN, 30, NORMAL, rule=getattr(bqlib, name), rng=1)
-    other = thin(CHAIN * factor, 30, there, rule=getattr(bqlib, name), rng=1)
+    design = thin(CHAIN, 30, NORMAL, design=getattr(bqlib, name), rng=1)
+    other = thin(CHAIN * factor, 30, there, design=getattr(bqlib, name), rng=1)
     np.testing.assert_array_equal(other.rows, design.rows)
 
 
@@ -156,8 +156,8 @@ def test_scores_thin_to_the_posterior_and_not_to_the_draws():
 
 def test_weights_lower_the_discrepancy():
     plain = thin(CHAIN, 60, SCORES, rng=0)
-    best = thin(CHAIN, 60, SCORES, rule=bqlib.sbq, rng=0)
-    positive = thin(CHAIN, 60, SCORES, rule=bqlib.sbq, weights=bqlib.weights.simplex, rng=0)
+    best = thin(CHAIN, 60, SCORES, design=bqlib.sbq, rng=0)
+    positive = thin(CHAIN, 60, SCORES, design=bqlib.sbq, weights=bqlib.weights.simplex, rng=0)
     assert best.rule is bqlib.weights.sum_to_one and best.weights.sum() == pytest.approx(1)
     assert positive.weights.min() >= 0 and positive.weights.sum() == pytest.approx(1)
     of = {
@@ -172,21 +172,21 @@ def test_weights_lower_the_discrepancy():
 def test_regularised_points_do_not_fall_between_modes():
     modes = GaussianMixture([0.8, 0.2], [[-3.0], [3.0]], [[[1.0]], [[1.0]]])
     draws = modes.sample(2000, rng=0)
-    regularised = thin(draws, 100, modes, rule=bqlib.stein_thinning, rng=0)
+    regularised = thin(draws, 100, modes, design=bqlib.stein_thinning, rng=0)
     plain = thin(draws, 100, modes.score, rng=0)
     arrays = {
         "score": modes.score(draws),
         "log_density": modes.log_density(draws),
         "hessian": modes.hessian(draws),
     }
-    again = thin(draws, 100, arrays, rule=bqlib.stein_thinning, rng=0)
+    again = thin(draws, 100, arrays, design=bqlib.stein_thinning, rng=0)
     assert again.rows.tolist() == regularised.rows.tolist()
     between = [int((np.abs(d.points) < 0.5).sum()) for d in (plain, regularised)]
     assert between[1] < between[0]
 
 
 def test_integrals_of_a_thinned_chain():
-    design = thin(CHAIN, 80, SCORES, rule=bqlib.sbq, rng=0)
+    design = thin(CHAIN, 80, SCORES, design=bqlib.sbq, rng=0)
     result = design.integrate(lambda x: x[0])
     lower, upper = result.interval(0.95)
     assert lower < 1.0 < upper and upper - lower < 0.05
@@ -261,9 +261,13 @@ def test_the_median_needs_distances(points, said):
         ({"n": 5000}, ValueError, r"n is 5000, but of 1200 draws only \d+ are distinct"),
         ({"n": 5, "samples": NORMAL.sample(4, rng=0)}, ValueError, "there are 4 draws; n must be"),
         ({"samples": np.ones((50, 2))}, ValueError, "all 50 draws are equal, .* the chain moved"),
-        ({"rule": "herding"}, TypeError, "rule is 'herding'; it must be a design, such as bqlib"),
-        ({"rule": bqlib.iid}, TypeError, "cannot be sampled"),
-        ({"rule": bqlib.joint, "scores": None}, TypeError, "joint picks no draws"),
+        (
+            {"design": "herding"},
+            TypeError,
+            "design is 'herding'; it must be a function, such as bqlib",
+        ),
+        ({"design": bqlib.iid}, TypeError, "cannot be sampled"),
+        ({"design": bqlib.joint, "scores": None}, TypeError, "joint picks no draws"),
         ({"scores": bqlib.Uniform([0, 0], [1, 1])}, TypeError, "this Uniform has no score"),
         ({"scores": {"lp": SCORES}}, ValueError, r"have the keys \['lp'\]; they must have score"),
         (
@@ -279,13 +283,13 @@ def test_the_median_needs_distances(points, said):
         ({"units": [1.0, 2.0, 3.0]}, ValueError, "3 units for draws of dimension 2"),
         ({"units": 0.0}, ValueError, "units is 0.0; it must be finite and positive"),
         ({"lengthscale": -1.0}, ValueError, "lengthscale is -1.0"),
-        ({"rule": bqlib.stein_thinning}, TypeError, "log_density .* and hessian"),
+        ({"design": bqlib.stein_thinning}, TypeError, "log_density .* and hessian"),
         (
             {"samples": CHAIN * [1.0, 0.0], "scores": NORMAL.score},
             ValueError,
             "the same number in column 1",
         ),
-        ({"rule": bqlib.frank_wolfe, "repeats": False}, ValueError, "keeps a draw twice"),
+        ({"design": bqlib.frank_wolfe, "repeats": False}, ValueError, "keeps a draw twice"),
     ],
 )
 def test_what_is_wrong_is_told(change, error, said):

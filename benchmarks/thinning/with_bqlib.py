@@ -50,15 +50,15 @@ def every(given):
 
 RULES = {
     "default": thinned,
-    "kernel thinning": partial(thinned, rule=bqlib.kernel_thinning),
-    "herding": partial(thinned, rule=bqlib.herding),
-    "sbq": partial(thinned, rule=bqlib.sbq),
+    "kernel thinning": partial(thinned, design=bqlib.kernel_thinning),
+    "herding": partial(thinned, design=bqlib.herding),
+    "sbq": partial(thinned, design=bqlib.sbq),
     "scores": partial(thinned, scores=True),
     "scores, regularised": partial(
-        thinned, scores=True, rule=bqlib.stein_thinning, regularised=True
+        thinned, scores=True, design=bqlib.stein_thinning, regularised=True
     ),
-    "scores, sbq": partial(thinned, scores=True, rule=bqlib.sbq),
-    "scores, sbq, simplex": partial(thinned, scores=True, rule=bqlib.sbq, weights=simplex),
+    "scores, sbq": partial(thinned, scores=True, design=bqlib.sbq),
+    "scores, sbq, simplex": partial(thinned, scores=True, design=bqlib.sbq, weights=simplex),
     "scores, as stein_thinning": as_stein_thinning,
     "kernel thinning of a pool": partial(of_a_pool, bqlib.kernel_thinning),
     "compress of a pool": partial(of_a_pool, bqlib.compress),

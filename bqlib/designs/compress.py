@@ -124,10 +124,12 @@ def _compressed(
     """Rows of n points of a pool (M, d): thinned from n 2^oversampling that it is compressed to."""
     size = n * 2**oversampling
     levels = max(min(len(pool) // size, size).bit_length() - 1, 0)
+    part = -(-size // 2**levels)  # points; up to one more where parts are not whole
+    while part * 4**levels > len(pool) and levels:
+        levels -= 1
+        part = -(-size // 2**levels)
     if levels == 0:
         return thinned(embedding, pool, n, rng, repeats)
-    # Where parts are not whole, they have up to one point more, if the pool has as many.
-    part = min(-(-size // 2**levels), len(pool) // 4**levels)
     parts = np.split(evenly(len(pool), part * 4**levels), 4**levels)
     while len(parts) > 1:
         joined = [np.concatenate(parts[i : i + 4]) for i in range(0, len(parts), 4)]

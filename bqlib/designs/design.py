@@ -36,9 +36,9 @@ class Design:
     """An ordered sequence of points for one (kernel, target) pair, with their weights.
 
     Every rule returns one, and you can make one of points that you have. The first m points are the
-    design of size m, except for :func:`joint`, :func:`kernel_thinning` and :func:`compress`, whose
-    points are one set. `weights` has the weights of all n points, and :meth:`integrate` estimates
-    integrals.
+    design of size m, except for :func:`joint`, :func:`kernel_thinning`, :func:`compress` and
+    :func:`stein_thinning`, whose points are one set. `weights` has the weights of all n points, and
+    :meth:`integrate` estimates integrals.
 
     Attributes
     ----------
@@ -58,7 +58,8 @@ class Design:
         first among the points and have no rows. None if you gave no candidates, or if points were
         moved off them.
     labels : ndarray, shape (n,), or None
-        The index of these rows if the candidates were a pandas table.
+        The index of these rows if the candidates were a pandas table. Of :func:`thin` also pairs of
+        chain and draw (n, 2).
 
     Raises
     ------
