@@ -25,7 +25,7 @@ from bqlib.designs.sbq import sbq
 from bqlib.kernels import ExponentiatedQuadratic, Kernel, Stein
 from bqlib.samples import Draws, draws_of, known_at_draws
 from bqlib.targets import Empirical, Unnormalised
-from bqlib.weights import Rule, bq, nonnegative, sum_to_one
+from bqlib.weights import bq, nonnegative, sum_to_one
 
 NEED_A_MEAN = (sbq, block_sbq, fp_greedy, omp)
 NAMES = {"score": "scores", "log_density": "log densities", "hessian": "Hessians"}
@@ -112,7 +112,7 @@ def thin(
     design: Any = None,
     lengthscale: Any = None,
     units: Any = None,
-    weights: Rule | None = None,
+    weights: Any = None,
     repeats: bool = True,
 ) -> Design:
     """The best n of many draws: a subset that stands for all, or for their posterior.

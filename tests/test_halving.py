@@ -110,15 +110,16 @@ def test_each_point_is_exchanged_for_the_best_candidate(repeats):
     embedding, equal = embed(KERNEL, TARGET), np.full(5, 0.2)
     rows = np.array([30, 0, 3, 7, 12])  # 30 repeats 0
     found = halving._exchanged(KERNEL, pool, embedding.kernel_mean(pool), rows, repeats)
-    for i in range(5):
-        others = pool[np.delete(rows, i)]
-        values = [mmd(embedding, np.concatenate([[x], others]), equal) for x in pool]
-        if not repeats:
-            values = [
-                np.inf if (others == x).all(axis=1).any() else value
-                for x, value in zip(pool, values, strict=True)
-            ]
-        rows[i] = np.argmin(values)
+    before = None
+    while before is None or (rows != before).any():
+        before = rows.copy()
+        for i in range(5):
+            others = pool[np.delete(rows, i)]
+            values = [mmd(embedding, np.concatenate([[x], others]), equal) for x in pool]
+            if not repeats:
+                taken = [(others == x).all(axis=1).any() for x in pool]
+                values = np.where(taken, np.inf, values)
+            rows[i] = np.argmin(values)
     np.testing.assert_array_equal(pool[found], pool[rows])
     assert repeats or len(np.unique(pool[found], axis=0)) == 5
 
@@ -163,7 +164,7 @@ def test_compressed_points_are_about_as_close_as_thinned_ones():
             for s in range(3)
         ]
         found[rule] = np.mean([distance(design.points, pool) for design in designs])
-    assert found["compress"] < 1.25 * found["kernel_thinning"]
+    assert found["compress"] < 1.5 * found["kernel_thinning"]
     assert found["compress"] < np.sqrt(1 / 64) / 5
 
 
@@ -191,3 +192,10 @@ def test_thinning_says_what_it_cannot_do(rule):
     if rule == "compress":
         with pytest.raises(ValueError, match="oversampling is -1"):
             made(oversampling=-1)
+
+
+@pytest.mark.parametrize("size, n", [(8000, 100), (500, 20), (8000, 80), (10_000, 100)])
+def test_a_pool_is_never_compressed_to_less_than_the_points_asked_for(size, n):
+    pool = TARGET.sample(size, rng=0)
+    design = bqlib.compress(TARGET, KERNEL, n, rng=0, candidates=pool, oversampling=0)
+    assert len(design.rows) == n

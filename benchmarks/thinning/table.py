@@ -4,7 +4,8 @@ Prints one row for each rule. Each seed is a chain of its own, and the seed of r
 numbers; the numbers are root mean squares over them, and medians of seconds of the processor.
 
 KSD: the kernel Stein discrepancy with the kernel and the settings of stein_thinning, which are the
-kernel (1 + |x - y|^2)^(-1/2) of draws in units of their mean absolute deviations. MMD: that to all
+kernel (1 + |x - y|^2)^(-1/2) of draws in units of their mean absolute deviations. KSD med: the same
+with its preconditioner `med`, that is, with the median distance as length-scale. MMD: that to all
 draws of the chain, with an exponentiated-quadratic kernel of draws in units of their standard
 deviations, whose length-scale is the median distance. mean, sd: errors of the means and the
 standard deviations against the true ones, in units of the true standard deviations, as root mean
@@ -47,12 +48,15 @@ ROWS = [
     ("bqlib", "scores, sbq, simplex", "scores, sbq, simplex weights"),
     ("bqlib", "scores, as stein_thinning", "scores, settings of stein_thinning"),
     ("stein_thinning", "defaults", "its defaults"),
+    ("bqlib", "scores, as stein_thinning, sbq", "scores, its settings, sbq, its weights"),
+    ("stein_thinning", "med", "preconditioner med"),
+    ("bqlib", "scores, as med, sbq", "scores, its med, sbq, its weights"),
     ("stein_thinning", "sclmed", "preconditioner sclmed"),
     ("bqlib", "every", f"every {DRAWS // POINTS}th draw"),
     ("all", "all", "all draws"),
 ]
 TWINS = ("scores, as stein_thinning", "defaults")  # the same rule in two codes
-COLUMNS = ("KSD", "MMD", "mean", "sd")
+COLUMNS = ("KSD", "KSD med", "MMD", "mean", "sd")
 
 
 def moments(points, weights):
@@ -70,6 +74,7 @@ class Judge:
         self.lengthscale = median_distance(self.standard)
         self.pairs = mean_of_pairs(self.standard, self.lengthscale)
         self.deviation = absolute_deviation(output.draws)
+        self.median = median_distance(output.draws / self.deviation)
 
     def __call__(self, rows, weights):
         draws, scores, problem = self.output.draws[rows], self.output.scores[rows], self.problem
@@ -77,6 +82,7 @@ class Judge:
         x = self.standard[rows]
         return {
             "KSD": ksd(draws, scores, weights, self.deviation),
+            "KSD med": ksd(draws, scores, weights, self.deviation * self.median),
             "MMD": mmd(self.standard, x, weights, self.lengthscale, self.pairs),
             "mean": float(np.sqrt(np.mean(((mean - problem.mean) / problem.sd) ** 2))),
             "sd": float(np.sqrt(np.mean(((sd - problem.sd) / problem.sd) ** 2))),
@@ -140,17 +146,17 @@ if __name__ == "__main__":
         chains = [one_chain(name, seed, pythons) for seed in range(asked.seeds)]
         print(f"{name}, {POINTS} of {DRAWS} draws, {asked.seeds} chains")
         print(
-            f"{'code':15} {'rule':37} {'KSD':>8} {'MMD':>8} {'mean':>7} {'sd':>7} "
-            f"{'distinct':>8} {'seconds':>8}"
+            f"{'code':15} {'rule':38} {'KSD':>7} {'KSD med':>7} {'MMD':>7} {'mean':>6} {'sd':>6} "
+            f"{'distinct':>8} {'seconds':>7}"
         )
         for code, rule, label in ROWS:
             if (code, rule) not in chains[0]:
                 continue
             row = summary(chains, (code, rule))
             print(
-                f"{'' if code == 'all' else code:15} {label:37} "
-                f"{row['KSD']:8.4f} {row['MMD']:8.1e} {row['mean']:7.4f} {row['sd']:7.4f} "
-                f"{row['distinct']:8.0f} {row['seconds']:8.3f}",
+                f"{'' if code == 'all' else code:15} {label:38} {row['KSD']:7.4f} "
+                f"{row['KSD med']:7.4f} {row['MMD']:7.1e} {row['mean']:6.4f} {row['sd']:6.4f} "
+                f"{row['distinct']:8.0f} {row['seconds']:7.3f}",
                 flush=True,
             )
         if "stein_thinning" in pythons:

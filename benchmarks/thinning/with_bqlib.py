@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 from files import report
-from measures import absolute_deviation
+from measures import absolute_deviation, median_distance
 
 import bqlib
 from bqlib.weights import simplex
@@ -27,10 +27,11 @@ def thinned(given, scores=False, regularised=False, **options):
     return made.rows, made.weights
 
 
-def as_stein_thinning(given):
-    """The plain rule with the settings of stein_thinning."""
+def as_stein_thinning(given, median=False, **options):
+    """With the units of stein_thinning, and its length-scale or that of its preconditioner med."""
     units = absolute_deviation(given["draws"])
-    return thinned(given, scores=True, units=units, lengthscale=1.0)
+    lengthscale = median_distance(given["draws"] / units) if median else 1.0
+    return thinned(given, scores=True, units=units, lengthscale=lengthscale, **options)
 
 
 def of_a_pool(rule, given):
@@ -60,6 +61,8 @@ RULES = {
     "scores, sbq": partial(thinned, scores=True, design=bqlib.sbq),
     "scores, sbq, simplex": partial(thinned, scores=True, design=bqlib.sbq, weights=simplex),
     "scores, as stein_thinning": as_stein_thinning,
+    "scores, as stein_thinning, sbq": partial(as_stein_thinning, design=bqlib.sbq),
+    "scores, as med, sbq": partial(as_stein_thinning, median=True, design=bqlib.sbq),
     "kernel thinning of a pool": partial(of_a_pool, bqlib.kernel_thinning),
     "compress of a pool": partial(of_a_pool, bqlib.compress),
     "every": every,

@@ -1,7 +1,7 @@
 """stein_thinning: rows of its greedy rule with its own standardisation and kernel.
 
-`sclmed` is the other one of its preconditioners that its paper uses: the length-scale is the median
-distance over the root of the logarithm of the number of draws, 1,000 at most.
+Its preconditioner `med` makes the length-scale the median distance, `sclmed` that over the root of
+the logarithm of the number of draws, 1,000 at most.
 Run: with_stein_thinning.py FILE RULE..., as in files.py
 """
 
@@ -16,4 +16,4 @@ def thinned(preconditioner):
 
 
 if __name__ == "__main__":
-    report({"defaults": thinned("id"), "sclmed": thinned("sclmed")})
+    report({"defaults": thinned("id"), "med": thinned("med"), "sclmed": thinned("sclmed")})

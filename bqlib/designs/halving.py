@@ -26,6 +26,7 @@ from bqlib.weights import uniform
 Thin = Callable[[Embedding, Array, int, Spawning], Indices]  # of a pool, to the rows of n points
 DELTA = 0.5  # probability that a step of a walk is not balanced, over all its steps
 PAIRS = 64  # whose signs are found one by one, after one product for all of them
+PASSES = 10  # through all points, at most
 COLUMNS = 2048  # of a Gram matrix at a time, so that it stays in a processor's cache
 
 
@@ -110,9 +111,9 @@ def thinned(
     """Rows of n points of a pool (M, d), by kernel thinning to the target of the embedding.
 
     Evenly spaced rows are halved as often as n points allow; of all parts, and n evenly spaced
-    rows, the one nearest to the target is taken. Then each of its points in turn is exchanged for
-    the best of the pool, or, without `repeats`, for the best that is not there yet. O(M^2 d) time,
-    O(M + n^2) memory, and the kernel mean at the pool.
+    rows, the one nearest to the target is taken. Then its points are exchanged for better ones of
+    the pool; without `repeats`, only for such that are not there yet. O(M^2 d) time, O(M + n^2)
+    memory, and the kernel mean at the pool.
     """
     kernel = embedding.kernel
     halvings = (len(pool) // n).bit_length() - 1
@@ -131,7 +132,10 @@ def thinned(
 
 
 def _exchanged(kernel: Kernel, pool: Array, mean: Array, rows: Indices, repeats: bool) -> Indices:
-    """The rows after each was exchanged, in turn, for the one that gives the smallest MMD."""
+    """The rows after each was exchanged, in turn, for the one that gives the smallest MMD.
+
+    Again and again, until no exchange helps: the published rule goes through them once.
+    """
     rows, n = rows.copy(), len(rows)
     first = np.arange(len(pool)) if repeats else first_occurrence(pool)
     counts = np.bincount(first[rows], minlength=len(pool))  # of each distinct point
@@ -139,13 +143,21 @@ def _exchanged(kernel: Kernel, pool: Array, mean: Array, rows: Indices, repeats:
     sums = np.zeros(len(pool))
     for left in range(0, n, PAIRS):
         sums += checked_gram(kernel, pool[rows[left : left + PAIRS]], pool).sum(axis=0)
-    for i in range(n):
-        sums -= checked_gram(kernel, pool[rows[i : i + 1]], pool)[0]
-        counts[first[rows[i]]] -= 1
-        change = own + 2 * sums
-        if not repeats:
-            change[counts[first] > 0] = np.inf
-        best = rows[i] = int(np.argmin(change))
-        counts[first[best]] += 1
-        sums += checked_gram(kernel, pool[best : best + 1], pool)[0]
+    for _ in range(PASSES):
+        before = rows.copy()
+        for i in range(n):
+            column = checked_gram(kernel, pool[rows[i : i + 1]], pool)[0]
+            sums -= column
+            counts[first[rows[i]]] -= 1
+            change = own + 2 * sums
+            if not repeats:
+                change[counts[first] > 0] = np.inf
+            best = int(np.argmin(change))
+            if best != rows[i]:
+                column = checked_gram(kernel, pool[best : best + 1], pool)[0]
+            rows[i] = best
+            counts[first[best]] += 1
+            sums += column
+        if (rows == before).all():
+            break
     return rows

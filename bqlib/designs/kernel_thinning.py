@@ -70,7 +70,8 @@ def kernel_thinning(
     allows: for M = 10,000 and n = 300, 9,600 are halved five times. Each of the 2^m parts
     summarises the pool. The part with the smallest MMD to the target is taken, or n evenly spaced
     candidates if theirs is smaller. Then each of its points in turn is exchanged for the candidate
-    that gives the smallest MMD to the target.
+    that gives the smallest MMD to the target, until no exchange helps, at most ten times each; the
+    published rule does this once.
 
     O(M^2 d) time, O(M + n^2) memory, and one kernel mean at the pool. The MMD to the pool is
     O(n^-1) up to logarithms if M is about n^2. For larger pools, see :func:`compress`.
