@@ -82,7 +82,8 @@ class Judge:
         x = self.standard[rows]
         return {
             "KSD": ksd(draws, scores, weights, self.deviation),
-            "KSD med": ksd(draws, scores, weights, self.deviation * self.median),
+            # In units in which the length-scale is one, the kernel is median^2 times as high.
+            "KSD med": ksd(draws, scores, weights, self.deviation * self.median) / self.median,
             "MMD": mmd(self.standard, x, weights, self.lengthscale, self.pairs),
             "mean": float(np.sqrt(np.mean(((mean - problem.mean) / problem.sd) ** 2))),
             "sd": float(np.sqrt(np.mean(((sd - problem.sd) / problem.sd) ** 2))),
