@@ -1,6 +1,8 @@
 """Thinning: subsets of draws, their rows, and what is said of wrong input."""
 
 import pickle
+import re
+from pathlib import Path
 
 import numpy as np
 import pandas
@@ -190,6 +192,16 @@ def test_integrals_of_a_thinned_chain():
     result = design.integrate(lambda x: x[0])
     lower, upper = result.interval(0.95)
     assert lower < 1.0 < upper and upper - lower < 0.05
+
+
+def test_an_interval_may_be_too_narrow_as_the_page_says():
+    page = (Path(__file__).parents[1] / "docs" / "thinning.md").read_text(encoding="utf-8")
+    code = re.findall("```python\n(.*?)```", page, re.DOTALL)
+    names = {}
+    exec("".join(code[:2]) + code[2].partition("positive =")[0], names)
+    result = names["best"].integrate(values=names["values"])
+    assert result.mean == pytest.approx(names["best"].weights @ names["values"])
+    assert result.interval(0.95)[1] < 1.0 < result.mean + 0.1
 
 
 def test_other_points_need_a_function():

@@ -22,7 +22,7 @@ for i in range(8000):  # random-walk Metropolis, from a poor start
     draws[i] = x
 
 kept = {
-    "every 133rd draw": draws[::133],
+    "every 134th draw": draws[::134],
     "thin(draws, 60)": bqlib.thin(draws, 60, rng=0).points,
     "thin(draws, 60, scores)": bqlib.thin(draws, 60, score(draws), rng=0).points,
 }
