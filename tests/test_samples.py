@@ -176,3 +176,29 @@ def equal_draws_with_other_scores():
 def test_what_cannot_be_taken_is_told(samples, scores, error, said):
     with pytest.raises(error, match=said):
         thin(samples, 5, scores, rng=0)
+
+
+def test_one_variable_of_a_posterior_is_taken():
+    data, theta = posterior()
+    for variable, expected in (("mu", DRAWS[:, :1]), ("theta", theta.reshape(-1, 2))):
+        np.testing.assert_array_equal(draws_of(data.posterior[variable]).points, expected)
+
+
+def test_scores_may_be_a_posterior_with_the_variables_in_any_order():
+    data, _ = posterior()
+    scores = -data.posterior.dataset
+    expected = thin(data, 5, score, rng=0).rows
+    for given in (scores, scores[["theta", "mu"]], SimpleNamespace(posterior=scores)):
+        np.testing.assert_array_equal(thin(data, 5, given, rng=0).rows, expected)
+    with pytest.raises(
+        ValueError, match=r"scores have the columns \['mu'\], and samples \['mu', 't"
+    ):
+        thin(data, 5, scores[["mu"]], rng=0)
+
+
+@pytest.mark.parametrize("beside", ["lp__", "divergent__", "chain", ".draw", "Iteration"])
+def test_columns_that_samplers_write_beside_parameters_are_refused(beside):
+    with pytest.raises(ValueError, match=rf"the columns \['{beside}'\], which are no parameters"):
+        thin(TABLE.assign(**{beside: 1.0}), 5, rng=0)
+    whole = TABLE.assign(**{beside: 1.0}).to_numpy()
+    assert len(thin(whole, 5, rng=0).rows) == 5  # an array has no names

@@ -2,6 +2,7 @@
 
 import pickle
 import re
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -192,6 +193,23 @@ def test_integrals_of_a_thinned_chain():
     result = design.integrate(lambda x: x[0])
     lower, upper = result.interval(0.95)
     assert lower < 1.0 < upper and upper - lower < 0.05
+
+
+def test_a_design_may_have_its_options():
+    exchanged = partial(bqlib.kernel_thinning, repeats=False)
+    for scores in (None, SCORES):
+        for name, design in (
+            ("kernel_thinning", exchanged),
+            ("sbq", partial(bqlib.sbq, memory=1e9)),
+        ):
+            found = thin(CHAIN, 20, scores, design=design, rng=1)
+            options = {"repeats": False} if name == "kernel_thinning" else {}
+            assert (
+                found.rows.tolist() == thinned(name, scores=scores, n=20, **options).rows.tolist()
+            )
+    no_hessian = bqlib.Unnormalised(2, NORMAL.log_density, NORMAL.score)
+    design = partial(bqlib.stein_thinning, laplace=False)
+    assert len(thin(CHAIN, 9, no_hessian, design=design, rng=0).rows) == 9
 
 
 def test_an_interval_may_be_too_narrow_as_the_page_says():
