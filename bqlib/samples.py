@@ -5,7 +5,7 @@ None of these libraries is imported: what has the same attributes is taken.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -91,14 +91,17 @@ def _as_dataset(data: Any) -> Any:
     return data
 
 
-def _refuse_no_parameters(names: list[Any]) -> None:
-    """Raise a ValueError if a table has columns that samplers write beside the parameters."""
-    beside = [
+def beside_parameters(names: Iterable[Any]) -> list[Any]:
+    """Those of some names that samplers give to what they write beside the parameters."""
+    return [
         name
         for name in names
         if str(name).endswith("__") or str(name).lstrip(".").lower() in BESIDE_PARAMETERS
     ]
-    if beside:
+
+
+def _refuse_no_parameters(names: list[Any]) -> None:
+    if beside := beside_parameters(names):
         raise ValueError(
             f"samples have the columns {beside}, which are no parameters as samplers name them: "
             f"leave them out, samples.drop(columns={beside}), or rename them if they are"

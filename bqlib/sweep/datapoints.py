@@ -9,6 +9,8 @@ from difflib import get_close_matches
 
 import numpy as np
 
+from bqlib.samples import beside_parameters
+
 MOST_BYTES = 2**31  # of a file, and of its points as float64
 MOST_ROWS = 10_000_000
 NO_NAMES = "has no names of columns: leave columns out, or save a table (.csv or .parquet)"
@@ -93,6 +95,11 @@ def chosen(names, columns, noun="column"):
             raise DataFileError(f"has {noun} {quoted(repeated[0])} twice: rename one of them")
         if not names:
             raise DataFileError(f"has no {noun}s")
+        if beside := beside_parameters(names):
+            raise DataFileError(
+                f"has the {noun}s {listed(beside)}, which are no parameters as samplers name them: "
+                "name the coordinates with columns"
+            )
         return list(names)
     for name in columns:
         if name not in names:

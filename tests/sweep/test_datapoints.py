@@ -97,3 +97,13 @@ def test_columns_are_chosen_by_name():
     assert caught.value.key == "columns"
     with pytest.raises(DataFileError, match="c18, c19 and 5 more"):
         chosen([f"c{i}" for i in range(25)], ["zzz"])
+
+
+def test_columns_beside_the_parameters_are_taken_only_by_name():
+    names = ["a", "chain", "lp__"]
+    with pytest.raises(
+        DataFileError, match=r"has the columns chain, lp__, which are no parameters"
+    ):
+        chosen(names, None)
+    assert chosen(names, ["a", "lp__"]) == ["a", "lp__"]
+    assert chosen(["a", "b"], None) == ["a", "b"]
