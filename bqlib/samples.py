@@ -19,7 +19,8 @@ from bqlib.pivots import first_occurrence
 from bqlib.tables import labels_of, order_of
 
 BESIDE_PARAMETERS = ("chain", "draw", "iteration", "sample")
-SAME = 1e-6  # of the largest: values at equal draws may be rounded in other ways
+# Of a value and of its column: values at equal draws may be rounded in other ways.
+SAME, ROUNDING = 1e-6, 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,12 +59,11 @@ class Draws:
 
 def draws_of(samples: Any) -> Draws:
     """Draws as finite numbers; a TypeError or ValueError says what is wrong with them."""
-    posterior = _as_dataset(samples)
-    if hasattr(posterior, "data_vars"):
-        draws = _of_dataset(posterior)
-    elif hasattr(samples, "columns"):
+    if _has_columns(samples):
         draws = _of_table(samples, "samples")
         _refuse_no_parameters(draws.names or [])
+    elif (posterior := _dataset_of(samples)) is not None:
+        draws = _of_dataset(posterior)
     else:
         draws = _of_array(samples)
     refuse_not_finite(draws.points, draws, "samples")
@@ -71,9 +71,12 @@ def draws_of(samples: Any) -> Draws:
     return draws
 
 
-def refuse_not_finite(values: Array, draws: Draws, name: str) -> None:
+def refuse_not_finite(
+    values: Array, draws: Draws, name: str, allow_minus_infinity: bool = False
+) -> None:
     """Raise a ValueError that names the first draw with a value that is NaN or infinite."""
-    good = np.isfinite(values.reshape(len(values), -1)).all(axis=1)
+    finite = np.isfinite(values) | (np.isneginf(values) & allow_minus_infinity)
+    good = finite.reshape(len(values), -1).all(axis=1)
     if not good.all():
         row = int(np.argmin(good))
         raise ValueError(
@@ -83,12 +86,22 @@ def refuse_not_finite(values: Array, draws: Draws, name: str) -> None:
         )
 
 
-def _as_dataset(data: Any) -> Any:
-    """The dataset of a posterior of ArviZ, or of one variable of it; other data as they are."""
-    data = getattr(data, "posterior", data)
-    if {"chain", "draw"} <= set(getattr(data, "dims", ())) and hasattr(data, "to_dataset"):
-        return data if hasattr(data, "data_vars") else data.to_dataset(name=data.name or "x")
-    return data
+def _has_columns(data: Any) -> bool:
+    """Whether data are a table of pandas, or what has the same attributes."""
+    return hasattr(data, "columns") and hasattr(data, "iloc")
+
+
+def _dataset_of(data: Any) -> Any:
+    """The dataset of a posterior of ArviZ, or of one variable of it; None of other data."""
+    if len(getattr(data, "data_vars", ())):
+        return data
+    if hasattr(data, "posterior"):
+        data = data.posterior
+    if hasattr(data, "data_vars"):
+        return data
+    if isinstance(dims := getattr(data, "dims", None), tuple) and {"chain", "draw"} <= {*dims}:
+        return data.to_dataset(name=data.name or "x")
+    return None
 
 
 def beside_parameters(names: Iterable[Any]) -> list[Any]:
@@ -181,22 +194,32 @@ class AtDraws:
         """Values at points x (n, d), shape (n, ...)."""
         if x.shape == self.draws.shape and (x == self.draws).all():
             return self.values
-        rows = [self._rows.get(_key(point), -1) for point in x]
-        if -1 not in rows:
+        rows = np.array([self._rows.get(_key(point), -1) for point in x])
+        if not (rows < 0).any():
             return self.values[rows]
         if self.function is None:
             raise ValueError(
                 f"{self.name} were given at the draws, but are needed at another point, "
-                f"{x[rows.index(-1)]}: pass a function in place of an array"
+                f"{x[np.argmax(rows < 0)]}: pass a function in place of an array"
             )
         return self.function(x)
 
     @cached_property
     def _rows(self) -> dict[bytes, int]:
-        return {_key(draw): row for row, draw in enumerate(self.draws)}
+        return _rows_by_key(self.draws)
 
     def __repr__(self) -> str:
         return f"<{self.name} of {len(self.draws)} draws>"
+
+
+def row_of(points: Array, draws: Array) -> Indices:
+    """For each point (n, d), the row of the draw (u, d) that it equals, or -1."""
+    known = _rows_by_key(draws)
+    return np.array([known.get(_key(point), -1) for point in points], dtype=np.intp)
+
+
+def _rows_by_key(draws: Array) -> dict[bytes, int]:
+    return {_key(draw): row for row, draw in enumerate(draws)}
 
 
 def _key(point: Array) -> bytes:
@@ -223,18 +246,21 @@ def known_at_draws(given: Any, samples: Any, draws: Draws, name: str, axes: Any)
     points = draws.points[rows]
     if callable(given):
         values = of_shape(given(points.copy()), (len(points), *axes), points, f"{name}(x)")
-        refuse_not_finite(values[which], draws, name)
+        refuse_not_finite(values[which], draws, name, not axes)
         return AtDraws(points, values, name, given)
     values = _values_of(given, samples, draws, name, axes)
-    refuse_not_finite(values, draws, name)
-    differ = np.abs(values - values[rows][which]).reshape(len(values), -1).max(axis=1)
-    wrong = differ > SAME * np.abs(values).max(initial=0.0)
+    refuse_not_finite(values, draws, name, not axes)
+    first = values[rows][which]
+    sizes = np.maximum(np.abs(values), np.abs(first))
+    with np.errstate(invalid="ignore"):  # minus infinity, twice
+        differ = np.abs(values - first) > SAME * sizes + ROUNDING * sizes.max(axis=0)
+    wrong = differ.reshape(len(values), -1).any(axis=1)
     if wrong.any():
         row = int(np.argmax(wrong))
-        first = int(rows[which[row]])
+        other = int(rows[which[row]])
         raise ValueError(
-            f"samples are equal in {draws.where(first)} and {draws.where(row)}, but their {name} "
-            f"differ: {values[first]} and {values[row]}. Check that both are in one order"
+            f"samples are equal in {draws.where(other)} and {draws.where(row)}, but their {name} "
+            f"differ: {values[other]} and {values[row]}. Check that both are in one order"
         )
     return AtDraws(points, values[rows], name)
 
@@ -242,19 +268,22 @@ def known_at_draws(given: Any, samples: Any, draws: Draws, name: str, axes: Any)
 def _values_of(given: Any, samples: Any, draws: Draws, name: str, axes: Any) -> Array:
     """Values (M, *axes) that were given for each of M draws."""
     size = len(draws.points)
-    data = _as_dataset(given)
-    if hasattr(data, "data_vars") or hasattr(given, "columns"):
-        table = _of_dataset(data) if hasattr(data, "data_vars") else _of_table(given, name)
-        if draws.names is not None and table.names != draws.names:
-            if sorted(map(str, table.names or [])) != sorted(map(str, draws.names)):
-                raise ValueError(
-                    f"{name} have the columns {table.names}, and samples {draws.names}; they must "
-                    "have the same"
-                )
-            columns = [(table.names or []).index(own) for own in draws.names]
-            array = table.points[:, columns]
-        else:
+    table = None
+    if _has_columns(given):
+        table = _of_table(given, name)
+    elif (dataset := _dataset_of(given)) is not None:
+        table = _of_dataset(dataset)
+    if table is not None:
+        own, wanted = ([str(n) for n in t.names or []] for t in (table, draws))
+        if draws.names is None or own == wanted:
             array = table.points
+        elif {*own} == {*wanted} and len({*own}) == len(own) == len(wanted):
+            array = table.points[:, [own.index(column) for column in wanted]]
+        else:
+            raise ValueError(
+                f"{name} have the columns {own}, and samples {wanted}; they must have the same, "
+                "each once"
+            )
     else:
         array = checked_array(given, name)
     shapes = [(size, *axes)]

@@ -13,22 +13,29 @@ from scipy.spatial.distance import pdist
 
 from bqlib.arrays import Array, Seed
 from bqlib.checks import checked_count, checked_lengthscale, checked_points
-from bqlib.designs.block_sbq import block_sbq
 from bqlib.designs.compress import compress
 from bqlib.designs.design import Design
-from bqlib.designs.fp_greedy import fp_greedy
+from bqlib.designs.frank_wolfe import frank_wolfe
 from bqlib.designs.halving import evenly
 from bqlib.designs.herding import herding
 from bqlib.designs.kernel_thinning import kernel_thinning
-from bqlib.designs.omp import omp
-from bqlib.designs.sbq import sbq
+from bqlib.designs.p_greedy import p_greedy
+from bqlib.designs.rpcholesky import rpcholesky
+from bqlib.designs.stein_thinning import stein_thinning
 from bqlib.kernels import ExponentiatedQuadratic, Kernel, Stein
-from bqlib.samples import Draws, draws_of, known_at_draws
+from bqlib.pivots import first_occurrence
+from bqlib.samples import Draws, draws_of, known_at_draws, row_of
 from bqlib.targets import Empirical, Unnormalised
-from bqlib.weights import bq, nonnegative, sum_to_one
+from bqlib.weights import bq, simplex, sum_to_one, uniform
 
-NEED_A_MEAN = (sbq, block_sbq, fp_greedy, omp)
+# With a Stein kernel of constant zero, whose kernel mean is zero.
+WITHOUT_A_MEAN = (
+    *(herding, stein_thinning, frank_wolfe, kernel_thinning, compress),
+    *(p_greedy, rpcholesky),
+)
+WEIGHTS_WITHOUT_A_MEAN = (None, uniform, sum_to_one, simplex)
 NAMES = {"score": "scores", "log_density": "log densities", "hessian": "Hessians"}
+ROUNDING = 1e-14  # of the largest number of a column: draws that differ by less do not differ
 MOST_COMPARED = 1000  # points whose distances are taken
 OF_ALL_DRAWS = (kernel_thinning, compress)  # they halve the draws as they come, repeats included
 CONSTANT = 100.0  # of a Stein kernel, over the median of the rest of k(x, x)
@@ -50,7 +57,7 @@ class MedianLengthscale(float):
 
     def __repr__(self) -> str:
         some = f"{self.compared} evenly spaced ones" if self.compared < self.size else "all"
-        return f"{float(self)!r} (median distance between {some} of {self.size} points)"
+        return f"{float(self)!r} (median distance between {some} of {self.size} distinct points)"
 
 
 def median_lengthscale(points: ArrayLike) -> float:
@@ -64,18 +71,19 @@ def median_lengthscale(points: ArrayLike) -> float:
     Returns
     -------
     float
-        The median of |x - y| over all pairs of points that are not equal. Of more than 1,000
-        points, 1,000 evenly spaced rows are taken. ``repr`` of the number says how many.
+        The median of |x - y| over all pairs of distinct points. Of more than 1,000, 1,000 evenly
+        spaced ones are taken. ``repr`` of the number says how many.
 
     Raises
     ------
     ValueError
-        If points are not a finite array (M, d), or all points compared are equal.
+        If points are not a finite array (M, d), or are all equal.
 
     Notes
     -----
-    O(m^2 d) time and O(m^2) memory, for m = min(M, 1000) points. The distances say nothing of how
-    fast a function of x varies. For values of f, see :func:`integrate` and :func:`fit_kernel`.
+    O(m^2 d + M d log M) time and O(m^2 + M d) memory, for m = min(M, 1000) points. The distances
+    say nothing of how fast a function of x varies. For values of f, see :func:`integrate` and
+    :func:`fit_kernel`.
 
     References
     ----------
@@ -85,22 +93,23 @@ def median_lengthscale(points: ArrayLike) -> float:
     --------
     >>> import bqlib
     >>> bqlib.median_lengthscale([[0.0], [1.0], [3.0]])
-    2.0 (median distance between all of 3 points)
+    2.0 (median distance between all of 3 distinct points)
     >>> draws = bqlib.Uniform([0, 0], [1, 1]).sample(8000, rng=0)
     >>> lengthscale = bqlib.median_lengthscale(draws)
     >>> round(lengthscale, 1)
     0.5
     """
     points = checked_points(points)
-    some = points[evenly(len(points), min(len(points), MOST_COMPARED))]
-    distances = pdist(some)
-    distances = distances[distances > 0]
-    if not distances.size:
+    distinct = points[np.unique(first_occurrence(points))] if len(points) else points
+    if len(distinct) < 2:
         raise ValueError(
-            f"all {len(some)} points compared are equal, so that no distance tells a length-scale: "
-            "give at least two distinct points, or a length-scale of your own"
+            f"there are {len(points)} points, of which {len(distinct)} are distinct: give at least "
+            "two distinct points, or a length-scale of your own"
         )
-    return MedianLengthscale(float(np.median(distances)), len(some), len(points))
+    some = distinct[evenly(len(distinct), min(len(distinct), MOST_COMPARED))]
+    extent = np.ptp(some, axis=0).max()  # squares of small numbers underflow
+    median = float(np.median(pdist(some / extent)) * extent)
+    return MedianLengthscale(median, len(some), len(distinct))
 
 
 def thin(
@@ -177,8 +186,8 @@ def thin(
 
     Equal draws are one candidate, so that repeats of a Metropolis chain cost nothing; but
     :func:`kernel_thinning` and :func:`compress` halve all draws. See the design for the cost.
-    Without scores, :func:`herding` and :func:`sbq` compare all pairs of draws, in O(M^2 d) time;
-    :func:`compress` does not.
+    Without scores, :func:`herding` and :func:`sbq` compare all pairs of draws, in O(M^2 d) time,
+    and so does :func:`compress` for n > M / 32.
 
     References
     ----------
@@ -206,6 +215,11 @@ def thin(
     rule = design or (compress if scores is None else herding)
     if not callable(rule):
         raise TypeError(f"design is {rule!r}; it must be a function, such as bqlib.herding")
+    if not (weights is None or callable(weights)):
+        raise TypeError(
+            f"weights is {weights!r}; it must be a rule of bqlib.weights, such as "
+            "bqlib.weights.simplex"
+        )
     own = rule.func if isinstance(rule, partial) else rule
     distinct = draws.points[rows]
     target: Any
@@ -214,9 +228,14 @@ def thin(
         target = Empirical(distinct, np.bincount(which) / len(which))
         kernel = _kernel_of(draws, lengthscale, units)
     else:
-        target = _posterior_of(scores, samples, draws)
+        keywords = rule.keywords if isinstance(rule, partial) else {}
+        needed = {"score"}
+        if own is stein_thinning:
+            needed |= {"log_density"} if keywords.get("entropy") != 0 else set()
+            needed |= {"hessian"} if keywords.get("laplace", True) else set()
+        target = _posterior_of(scores, samples, draws, needed)
         kernel = stein = _stein_kernel_of(target, draws, lengthscale, units)
-        if own in NEED_A_MEAN or weights in (bq, nonnegative):
+        if own not in WITHOUT_A_MEAN or weights not in WEIGHTS_WITHOUT_A_MEAN:
             constant = CONSTANT * np.median(stein.diagonal(distinct))
             kernel = Stein(target, stein.lengthscale, constant=constant, units=stein.units)
     pool = np.arange(len(which)) if own in OF_ALL_DRAWS else rows
@@ -224,9 +243,13 @@ def thin(
     options = {"repeats": False} if takes_repeats and not repeats else {}
     made = rule(target, kernel, n, rng=rng, candidates=draws.points[pool], **options)
     name = getattr(own, "__name__", "the design")
-    if made.rows is None:
+    if not isinstance(made, Design):
+        raise TypeError(f"{name} returned {type(made).__name__}; it must return a Design")
+    # Not its own rows: a design of somebody else may have none.
+    kept = row_of(made.points, distinct)
+    if (kept < 0).any():
         raise TypeError(f"{name} picks no draws: use a design that picks from candidates")
-    kept = pool[made.rows]
+    kept = rows[kept]
     if not repeats and len(np.unique(which[kept])) < len(kept):
         raise ValueError(f"{name} keeps a draw twice: use another design, or repeats=True")
     default = sum_to_one if made.rule is bq else made.rule
@@ -248,8 +271,11 @@ def _refuse_too_few(n: int, distinct: int, size: int) -> None:
         )
 
 
-def _posterior_of(scores: Any, samples: Any, draws: Draws) -> Unnormalised:
-    """The target of which the scores are given, and all else that a target given has."""
+def _posterior_of(scores: Any, samples: Any, draws: Draws, needed: set[str]) -> Unnormalised:
+    """The target of which the scores are given, and all else that a target given has.
+
+    Functions that are not needed are not called.
+    """
     dim = draws.points.shape[1]
     axes: dict[str, tuple[int, ...]] = {"score": (dim,), "log_density": (), "hessian": (dim, dim)}
     if isinstance(scores, dict):
@@ -259,7 +285,7 @@ def _posterior_of(scores: Any, samples: Any, draws: Draws) -> Unnormalised:
                 "log_density and hessian"
             )
         given = scores
-    elif not hasattr(scores, "dim"):
+    elif callable(scores) or not isinstance(getattr(scores, "dim", None), int | np.integer):
         given = {"score": scores}
     elif getattr(scores, "score", None) is None:
         raise TypeError(
@@ -272,7 +298,9 @@ def _posterior_of(scores: Any, samples: Any, draws: Draws) -> Unnormalised:
     else:
         given = {name: getattr(scores, name, None) for name in axes}
     functions = {
-        name: known_at_draws(found, samples, draws, NAMES[name], axes[name])
+        name: found
+        if callable(found) and name not in needed
+        else known_at_draws(found, samples, draws, NAMES[name], axes[name])
         for name, found in given.items()
         if found is not None
     }
@@ -281,12 +309,22 @@ def _posterior_of(scores: Any, samples: Any, draws: Draws) -> Unnormalised:
 
 def _units_of(draws: Draws, units: Any) -> Array:
     """Units of all coordinates, shape (d,): zero where draws do not differ and none are given."""
-    dim = draws.points.shape[1]
+    points, dim = draws.points, draws.points.shape[1]
     if units is None:
-        return np.where(np.ptp(draws.points, axis=0) > 0, draws.points.std(axis=0), 0.0)
-    given = checked_lengthscale(units, "units")
+        extent = np.ptp(points, axis=0)
+        extent[extent <= ROUNDING * np.abs(points).max(axis=0)] = 0.0
+        # By the extent, as squares of small numbers underflow.
+        return extent * (points / np.where(extent > 0, extent, 1.0)).std(axis=0)
+    return _each(units, "units", dim)
+
+
+def _each(lengths: Any, name: str, dim: int) -> Array:
+    """Positive lengths of all coordinates, shape (d,)."""
+    given = checked_lengthscale(lengths, name)
     if np.size(given) not in (1, dim):
-        raise ValueError(f"there are {np.size(given)} units for draws of dimension {dim}")
+        raise ValueError(
+            f"{name} has {np.size(given)} numbers; give one, or {dim}, the dimension of the draws"
+        )
     return np.broadcast_to(given, dim)
 
 
@@ -294,7 +332,7 @@ def _kernel_of(draws: Draws, lengthscale: Any, units: Any) -> ExponentiatedQuadr
     own = _units_of(draws, units)
     own = np.where(own > 0, own, 1.0)  # where draws do not differ, any unit gives the same kernel
     lengths = median_lengthscale(draws.points / own) if lengthscale is None else lengthscale
-    return ExponentiatedQuadratic(checked_lengthscale(lengths) * own)
+    return ExponentiatedQuadratic(_each(lengths, "lengthscale", len(own)) * own)
 
 
 def _stein_kernel_of(target: Unnormalised, draws: Draws, lengthscale: Any, units: Any) -> Stein:

@@ -202,3 +202,35 @@ def test_columns_that_samplers_write_beside_parameters_are_refused(beside):
         thin(TABLE.assign(**{beside: 1.0}), 5, rng=0)
     whole = TABLE.assign(**{beside: 1.0}).to_numpy()
     assert len(thin(whole, 5, rng=0).rows) == 5  # an array has no names
+
+
+def test_names_of_columns_and_variables_are_no_attributes():
+    table = TABLE.assign(posterior=1.0, data_vars=2.0, dims=3.0)
+    assert draws_of(table).names == ["a", "b", "posterior", "data_vars", "dims"]
+    chains = (("chain", "draw"), CHAINS[:, :, 0])
+    draws = draws_of(xarray.Dataset({"posterior": chains, "mu": chains}))
+    assert draws.names == ["posterior", "mu"] and draws.points.shape == (60, 2)
+    turned = xarray.DataArray(CHAINS, dims=("chain", "draw", "x"), name="x").transpose("draw", ...)
+    np.testing.assert_array_equal(draws_of(turned).points, DRAWS)
+
+
+def test_each_draw_and_column_is_compared_with_its_own_repeats():
+    draws = np.repeat(DRAWS, 3, axis=0)
+    misaligned = np.roll(-draws, 1, axis=0)
+    with pytest.raises(ValueError, match="their scores differ"):
+        thin(np.vstack([draws, [[5, 5]]]), 5, np.vstack([misaligned, [[1e7, 0]]]), rng=0)
+    with pytest.raises(ValueError, match="their scores differ"):
+        thin(draws, 5, np.column_stack([-1e9 * draws[:, 0], misaligned[:, 1]]), rng=0)
+    noisy = -draws * (1 + 1e-9 * np.random.default_rng(0).normal(size=draws.shape))
+    assert len(thin(draws, 5, noisy, rng=0).rows) == 5
+
+
+def test_names_of_columns_may_be_numbers():
+    table = pandas.DataFrame(DRAWS)
+    scores = pandas.DataFrame(-DRAWS, columns=["0", "1"])
+    expected = thin(DRAWS, 5, -DRAWS, rng=0).rows
+    np.testing.assert_array_equal(thin(table, 5, scores, rng=0).rows, expected)
+    doubled = pandas.DataFrame(np.hstack([DRAWS, DRAWS[:, :1]]), columns=["a", "b", "a"])
+    with pytest.raises(ValueError, match="they must have the same, each once"):
+        thin(doubled, 5, -doubled.iloc[:, [0, 2, 1]], rng=0)
+    assert len(thin(doubled, 5, -doubled, rng=0).rows) == 5

@@ -137,8 +137,9 @@ def test_the_kernel_names_what_was_chosen():
     kernel = thin(CHAIN, 5, rng=0).embedding.kernel
     np.testing.assert_allclose(kernel.lengthscale, expected)
     stein = thin(CHAIN, 5, SCORES, rng=0).embedding.kernel
-    assert stein.lengthscale == bqlib.median_lengthscale(CHAIN / deviations)
-    np.testing.assert_array_equal(stein.units, deviations)
+    expected = bqlib.median_lengthscale(CHAIN / deviations)
+    assert stein.lengthscale == pytest.approx(expected, rel=1e-12)
+    np.testing.assert_allclose(stein.units, deviations, rtol=1e-12)
     assert f"units={stein.units!r}" in repr(stein)
     plain = thin(CHAIN, 5, lengthscale=2.0, units=[1.0, 3.0], rng=0).embedding.kernel
     np.testing.assert_array_equal(plain.lengthscale, [2.0, 6.0])
@@ -167,7 +168,7 @@ def test_weights_lower_the_discrepancy():
         name: ksd(d.points, d.weights)
         for name, d in {"plain": plain, "best": best, "positive": positive}.items()
     }
-    assert of["best"] < of["positive"] < 0.6 * of["plain"]
+    assert of["best"] < of["positive"] < 0.8 * of["plain"]
     weighed = thin(CHAIN, 60, SCORES, weights=bqlib.weights.bq, rng=0)
     assert weighed.weights.sum() == pytest.approx(1, abs=0.01)
 
@@ -212,6 +213,54 @@ def test_a_design_may_have_its_options():
     assert len(thin(CHAIN, 9, no_hessian, design=design, rng=0).rows) == 9
 
 
+def plugin(target, kernel, n, *, rng, candidates):
+    """A design as somebody may write it, without rows or with wrong ones."""
+    return bqlib.Design(bqlib.embed(kernel, target), candidates[5 : 5 + n], rows=range(n))
+
+
+def test_rows_are_found_by_the_points_whatever_a_design_says():
+    for scores in (None, SCORES):
+        design = thin(CHAIN, 7, scores, design=plugin, rng=0)
+        np.testing.assert_array_equal(CHAIN[design.rows], design.points)
+        assert design.weights.sum() == pytest.approx(1)
+
+
+def test_only_what_a_design_needs_is_asked_of_a_target():
+    asked = []
+
+    def hessian(x):
+        asked.append(len(x))
+        return NORMAL.hessian(x)
+
+    target = bqlib.Unnormalised(2, lambda x: np.full(len(x), -np.inf), NORMAL.score, hessian)
+    thin(CHAIN, 5, target, rng=0)
+    thin(CHAIN, 5, target, design=partial(bqlib.stein_thinning, laplace=False, entropy=0), rng=0)
+    assert not asked
+    thin(CHAIN, 5, target, design=partial(bqlib.stein_thinning, entropy=0), rng=0)
+    assert asked == [len(np.unique(CHAIN, axis=0))]
+
+
+def test_scores_that_have_a_dim_are_no_target():
+    class Tensor(np.ndarray):
+        def dim(self):
+            return self.ndim
+
+    def score(x):
+        return NORMAL.score(x)
+
+    score.dim = 2
+    expected = thin(CHAIN, 5, SCORES, rng=0).rows.tolist()
+    assert thin(CHAIN, 5, SCORES.view(Tensor), rng=0).rows.tolist() == expected
+    assert thin(CHAIN, 5, score, rng=0).rows.tolist() == expected
+
+
+def test_a_column_of_rounding_does_not_count():
+    noise = 1 + 1.1e-16 * np.random.default_rng(0).integers(-1, 2, len(CHAIN))
+    found = thin(np.column_stack([CHAIN, noise]), 10, rng=0)
+    lengthscale = found.embedding.kernel.lengthscale
+    np.testing.assert_allclose(lengthscale[2] / lengthscale[0], 1 / CHAIN[:, 0].std())
+
+
 def test_an_interval_may_be_too_narrow_as_the_page_says():
     page = (Path(__file__).parents[1] / "docs" / "thinning.md").read_text(encoding="utf-8")
     code = re.findall("```python\n(.*?)```", page, re.DOTALL)
@@ -252,15 +301,20 @@ def test_zeros_of_either_sign_are_one_draw():
 
 
 def test_the_median_is_that_of_all_pairs_or_of_a_stated_part():
-    few, many = CHAIN[:700], metropolis(3001, seed=1)
-    distances = pdist(few)
+    few = CHAIN[:700]  # with repeats
+    distinct = np.unique(few, axis=0)
     found = bqlib.median_lengthscale(few)
-    assert found == np.median(distances[distances > 0])
-    assert repr(found) == f"{float(found)!r} (median distance between all of 700 points)"
+    assert found == pytest.approx(np.median(pdist(distinct)), rel=1e-14)
+    said = f"median distance between all of {len(distinct)} distinct points"
+    assert len(distinct) < 700 and repr(found) == f"{float(found)!r} ({said})"
+    many = NORMAL.sample(3001, rng=1)
     found = bqlib.median_lengthscale(many)
     distances = pdist(many[(np.arange(1000) * 3001 + 1500) // 1000])
-    assert found == np.median(distances[distances > 0])
-    assert repr(found).endswith("between 1000 evenly spaced ones of 3001 points)")
+    assert found == pytest.approx(np.median(distances), rel=1e-14)
+    assert repr(found).endswith("between 1000 evenly spaced ones of 3001 distinct points)")
+    assert bqlib.median_lengthscale(np.tile([[0.0], [1.0]], (1000, 1))) == 1.0
+    tiny = bqlib.median_lengthscale(1e-200 * many)
+    assert tiny == pytest.approx(1e-200 * found, rel=1e-14)
     again = pickle.loads(pickle.dumps(found))
     assert (again, repr(again)) == (found, repr(found)) and str(round(found, 2)) == f"{found:.2f}"
 
@@ -268,11 +322,11 @@ def test_the_median_is_that_of_all_pairs_or_of_a_stated_part():
 @pytest.mark.parametrize(
     "points, said",
     [
-        (np.ones((5, 2)), "all 5 points compared are equal"),
-        ([[1.0]], "all 1 points compared are equal"),
+        (np.ones((5, 2)), "there are 5 points, of which 1 are distinct"),
+        ([[1.0]], "there are 1 points, of which 1 are distinct"),
         ([1.0, 2.0], r"points have shape \(2,\)"),
         ([[np.nan], [1.0]], "NaN or infinity, first in row 0"),
-        (np.empty((0, 2)), "all 0 points compared are equal"),
+        (np.empty((0, 2)), "there are 0 points, of which 0 are distinct"),
     ],
 )
 def test_the_median_needs_distances(points, said):
@@ -310,9 +364,21 @@ def test_the_median_needs_distances(points, said):
             ValueError,
             "has dimension 1 and samples",
         ),
-        ({"units": [1.0, 2.0, 3.0]}, ValueError, "3 units for draws of dimension 2"),
+        (
+            {"units": [1.0, 2.0, 3.0]},
+            ValueError,
+            "units has 3 numbers; give one, or 2, the dimension",
+        ),
         ({"units": 0.0}, ValueError, "units is 0.0; it must be finite and positive"),
         ({"lengthscale": -1.0}, ValueError, "lengthscale is -1.0"),
+        (
+            {"lengthscale": [1.0, 2.0, 3.0], "scores": None},
+            ValueError,
+            "lengthscale has 3 numbers; give one, or 2",
+        ),
+        ({"weights": "bq"}, TypeError, "weights is 'bq'; it must be a rule of bqlib.weights"),
+        ({"design": lambda *a, **k: None}, TypeError, "returned NoneType; it must return a Design"),
+        ({"samples": CHAIN * [1.0, 1e-200]}, ValueError, "between 1e-50 and 1e50"),
         ({"design": bqlib.stein_thinning}, TypeError, "log_density .* and hessian"),
         (
             {"samples": CHAIN * [1.0, 0.0], "scores": NORMAL.score},
