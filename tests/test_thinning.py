@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
 import bqlib
-from bqlib import GaussianMixture, Stein, mmd, thin
+from bqlib import GaussianMixture, mmd, thin
 from bqlib.sweep import registry
 
 COVARIANCE = np.array([[1.0, 2.4], [2.4, 9.0]])

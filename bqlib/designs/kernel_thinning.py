@@ -78,7 +78,8 @@ def kernel_thinning(
 
     References
     ----------
-    Dwivedi and Mackey, "Kernel thinning", COLT 2021, and "Generalized kernel thinning", ICLR 2022.
+    Dwivedi and Mackey, "Kernel thinning", COLT 2021; Dwivedi and Mackey, "Generalized kernel
+    thinning", ICLR 2022.
 
     Examples
     --------
