@@ -18,6 +18,7 @@ from bqlib.sweep.datapoints import (
     NO_NAMES,
     DataFileError,
     chosen,
+    listed,
     points_of,
     quoted,
     read_bytes,
@@ -87,7 +88,7 @@ def _hint(path):
     folder, name = os.path.split(path)
     try:
         names = [other for other in os.listdir(folder) if os.path.splitext(other)[1] in FORMATS]
-    except OSError:
+    except (OSError, ValueError):  # a zero byte, say
         return ""
     near = get_close_matches(name, names, n=1)
     return f'; did you mean "{near[0]}"?' if near else ""
@@ -124,11 +125,18 @@ def _read_npy(path, columns):
     if len(data) - file.tell() < math.prod(shape) * dtype.itemsize:
         raise DataFileError("ends too early: it was not copied or written as a whole")
     file.seek(0)
-    return points_of(np.load(file, allow_pickle=False))
+    try:
+        array = np.load(file, allow_pickle=False)
+    except MemoryError:
+        raise
+    except Exception as error:  # its header has passed, and may still be a lie
+        told = " ".join(str(error).split())
+        raise DataFileError(f"is not a NumPy file: {told}") from None
+    return points_of(array)
 
 
 def _read_csv(path, columns):
-    data = _whole(path)
+    data = _whole(path).rstrip(b" \t\r\n")  # only at the end may lines be blank
     import pandas as pd  # 0.5 s
 
     def table(**options):
@@ -136,7 +144,8 @@ def _read_csv(path, columns):
             warnings.simplefilter("error")  # of rows that are longer than the header
             warnings.filterwarnings("ignore", ".*float_precision")
             file = io.BytesIO(data)
-            return pd.read_csv(file, encoding="utf-8-sig", index_col=False, **options)
+            always = {"encoding": "utf-8-sig", "index_col": False, "skip_blank_lines": False}
+            return pd.read_csv(file, **always, **options)
 
     try:
         head = table(header=None, nrows=1, dtype=str, keep_default_na=False)
@@ -156,8 +165,9 @@ def _read_csv(path, columns):
     taken = chosen(names, columns)
     refuse_size((len(found), len(taken)), "rows")
     points = np.empty((len(found), len(taken)))
+    places = {name: place for place, name in enumerate(names)}
     for k, name in enumerate(taken):
-        points[:, k] = _numbers_of(found.iloc[:, names.index(name)], name)
+        points[:, k] = _numbers_of(found.iloc[:, places[name]], name)
         refuse_not_finite(points[:, k], name)
     return points
 
@@ -171,6 +181,8 @@ def _refuse_head(names, columns):
         except ValueError:
             return False
 
+    if names == [""]:
+        raise DataFileError("begins with a blank line, but its first row must name the columns")
     if any(mark in name for name in names for mark in ";\t"):
         raise DataFileError("must have its columns separated by commas")
     if all(map(is_number, names)):
@@ -204,6 +216,15 @@ def _numbers_of(column, name):
     return numbers.to_numpy()
 
 
+def _index_of(types):
+    """The columns of a Parquet file that were the index of a table of pandas."""
+    try:
+        named = [name for name in types.pandas_metadata["index_columns"] if isinstance(name, str)]
+    except Exception:  # none, or a text of any kind
+        named = []
+    return [name for name in types.names if name in named or name.startswith("__index_level_")]
+
+
 def _read_parquet(path, columns):
     data = _whole(path)
     try:
@@ -217,14 +238,14 @@ def _read_parquet(path, columns):
     try:
         file = pq.ParquetFile(pa.BufferReader(data))
         types = file.schema_arrow
+        if columns is None and (index := _index_of(types)):
+            raise DataFileError(
+                f"holds the index of its table, {listed(index)}: write it without (index=False), "
+                "or name the coordinates with columns"
+            )
         taken = chosen(types.names, columns)
         for name in taken:
             kind = types.field(name).type
-            if name.startswith("__index_level_") and columns is None:
-                raise DataFileError(
-                    "holds the index of its table: write it without (index=False), or name the "
-                    "coordinates with columns"
-                )
             if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
                 raise DataFileError(
                     f"column {quoted(name)} is of type {kind}, and not of numbers: name the "

@@ -89,8 +89,9 @@ def points_of(array):
 
 def chosen(names, columns, noun="column"):
     """The names that are taken of those that a table has."""
+    counts = Counter(names)
     if columns is None:
-        repeated = [name for name, count in Counter(names).items() if count > 1]
+        repeated = [name for name, count in counts.items() if count > 1]
         if repeated:
             raise DataFileError(f"has {noun} {quoted(repeated[0])} twice: rename one of them")
         if not names:
@@ -102,13 +103,13 @@ def chosen(names, columns, noun="column"):
             )
         return list(names)
     for name in columns:
-        if name not in names:
+        if name not in counts:
             near = get_close_matches(name, names, n=1)
             hint = f"; did you mean {quoted(near[0])}?" if near else "."
             raise DataFileError(
                 f"has no {noun} {quoted(name)}{hint} It has: {listed(names)}", "columns"
             )
-        if list(names).count(name) > 1:
+        if counts[name] > 1:
             raise DataFileError(f"has {noun} {quoted(name)} twice: rename one of them", "columns")
     return list(columns)
 

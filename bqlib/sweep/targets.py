@@ -172,7 +172,8 @@ def _built_data_set(content, given, folder):
         content = {k: v for k, v in content.items() if k not in ("file", "columns")}
         return _built_family(registry.find("target", content["family"]), content, given)
     texts = {k: content[k] for k in plugins.FREE_TEXT if content[k]}
-    wanted = {k: content[k] for k in ("family", "file", "columns") if k in given}
+    wanted = {k: content[k] for k in ("file", "columns") if k in given}
+    wanted = {"family": from_file.FAMILY} | wanted  # whatever it was called, such as by its place
     try:
         content, target = from_file.read_target(wanted, folder)
     except DataFileError as error:

@@ -7,6 +7,8 @@ import sys
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import zarr
 
@@ -56,6 +58,7 @@ def test_a_file_that_is_not_there_or_of_no_format_is_named(tmp_path):
     (tmp_path / "folder.npy").mkdir()
     assert told(tmp_path / "folder.npy") == "folder.npy cannot be read: Is a directory"
     assert "embedded null" in told(tmp_path / "a\0.npy")
+    assert told(tmp_path / "x\0" / "y.zarr").startswith("there is no file ")
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".csv", ".parquet"])
@@ -113,6 +116,11 @@ def test_a_header_that_lies_sets_no_memory_aside(tmp_path):
             np.lib.format.write_array_header_1_0(file, header)
             file.write(bytes(800))
         assert told(path).startswith(f"draws.npy {said}")
+    with open(path, "wb") as file:
+        header = {"descr": "<f8", "fortran_order": False, "shape": (True, 2)}
+        np.lib.format.write_array_header_1_0(file, header)
+        file.write(bytes(800))
+    assert told(path).startswith("draws.npy is not a NumPy file: ")
     np.save(path, POINTS)
     path.write_bytes(path.read_bytes().replace(b"NUMPY\x01", b"NUMPY\x03"))
     assert "save a plain array" in told(path)
@@ -122,12 +130,14 @@ def test_a_header_that_lies_sets_no_memory_aside(tmp_path):
 
 
 def test_tables_of_numbers_are_taken(tmp_path):
-    text = '\ufeffalpha,"be,ta",draw\r\n 1.5,2,0\r\n-2e-3,+3,1\r\n\r\n'
+    text = '\ufeffalpha,"be,ta",gamma\r\n 1.5,2,0\r\n-2e-3,+3,1\r\n\r\n'
     path = csv(tmp_path, text)
     assert read_points(str(path)).tolist() == [[1.5, 2, 0], [-0.002, 3, 1]]
     assert read_points(str(path), ["be,ta", "alpha"]).tolist() == [[2, 1.5], [3, -0.002]]
     path = csv(tmp_path, "x,y\n123456789012345678901234567890,1\n2,3\n")
     assert read_points(str(path))[0, 0] == 1.2345678901234568e29
+    for end in ("", "\n", "\n\n\r\n \n\t\n"):
+        assert read_points(str(csv(tmp_path, "x\n1\n2" + end))).tolist() == [[1], [2]]
     path = csv(tmp_path, "label,x\nfirst,1\nsecond,2\n")
     assert read_points(str(path), ["x"]).tolist() == [[1], [2]]
 
@@ -153,6 +163,14 @@ def test_tables_of_numbers_are_taken(tmp_path):
         ("x,y\nTrue,2\nFalse,1\n", None, 'column "x" holds true and false, and not numbers'),
         ("x,y\n", None, "holds no rows"),
         ("\n\n", None, "is empty"),
+        ("\nx,y\n1,2\n", None, "begins with a blank line, but its first row must name the columns"),
+        ("\n\nx\n1\n", ["x"], "begins with a blank line"),
+        ("x\n1\n\n3\n", None, 'column "x", row 2: is missing or NaN'),
+        ('x\n1\n""\n', None, 'column "x", row 2: is missing or NaN'),
+        ("x,y\n1,2\n\n3,4\n", None, 'column "x", row 2: is missing or NaN'),
+        ("x,y\n1,2\n,\n\n", None, 'column "x", row 2: is missing or NaN'),
+        ("x,y\n1,2\n3,abc\n\n", None, 'column "y", row 2: "abc" is not a number'),
+        ("x\n1\n  \n3\n", None, 'column "x", row 2: '),
         (b"x,y\n1,\xff\n", None, "is not text in UTF-8"),
         ("x,y\n2020-01-01,1\n", None, 'column "x", row 1: "2020-01-01" is not a number'),
         ('x,y\n1,"2\n', None, "has rows of different lengths: "),
@@ -212,7 +230,22 @@ def test_a_damaged_parquet_file_is_refused(tmp_path):
 
 def test_the_index_of_a_parquet_file_is_no_coordinate(tmp_path):
     TABLE[TABLE.alpha > 0].to_parquet(tmp_path / "draws.parquet")
-    assert "(index=False)" in told(tmp_path / "draws.parquet")
+    assert told(tmp_path / "draws.parquet") == (
+        "draws.parquet holds the index of its table, __index_level_0__: write it without "
+        "(index=False), or name the coordinates with columns"
+    )
+
+
+def test_a_named_index_of_a_parquet_file_is_no_coordinate(tmp_path):
+    path = tmp_path / "draws.parquet"
+    TABLE.set_index(pd.Index(range(6, 12), name="step")).to_parquet(path)
+    assert "holds the index of its table, step: write it without" in told(path)
+    assert read_points(str(path), ["step", "alpha"])[:, 0].tolist() == [6, 7, 8, 9, 10, 11]
+    assert np.array_equal(read_points(str(path), ["alpha", "beta"]), POINTS)
+    for text in (b"{", b"[]", b'{"index_columns": 3}', b'{"index_columns": [[], {}]}'):
+        table = pa.table(TABLE).replace_schema_metadata({b"pandas": text})
+        pq.write_table(table, path)
+        assert np.array_equal(read_points(str(path)), POINTS)
 
 
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):

@@ -61,6 +61,13 @@ def test_a_target_from_a_file_is_its_points_with_equal_weights(folder):
         assert np.array_equal(found["mmd"], expected["mmd"], equal_nan=True)
 
 
+def test_the_family_may_be_named_by_its_place(folder):
+    place = '"bqlib.targets:Empirical", file: draws.npy'
+    sweep = loaded(WRITTEN.replace("empirical, file: draws.npy", place))
+    assert sweep.targets == loaded(WRITTEN).targets and digests(sweep) == digests(loaded(WRITTEN))
+    assert np.isfinite(sweep.spec(sweep.cells()[0]).run(0)[0]["mmd"]).any()
+
+
 def test_points_that_are_written_out_are_stored_as_ever():
     """Or the digests of their trials would change, and with them all results."""
     sweep = loaded(of_file("draws.npy").replace("file: draws.npy", "points: [[0, 1], [1, 0]]"))
@@ -119,6 +126,7 @@ def test_paths_start_at_the_sweep_or_at_the_target_file(folder, monkeypatch):
         ("draws.npy", "draws.csv, columns: []", ".columns: must not be empty: leave it out to tak"),
         ("draws.npy", "draws.csv, columns: [x, x]", ".columns: names a column twice"),
         ("draws.npy", "draws.csv, columns: x", ".columns: must be a list, such as [first, second]"),
+        ("draws.npy", r'"x\0/y.zarr"', ".file: there is no file FOLDER/x"),
         ("draws.npy", "3", ".file: must be a text, not 3"),
         ("draws.npy", "draws.npy, weights: [1]", ".weights: cannot be given beside file: all poin"),
         ("draws.npy", "draws.npy, points: [[1]]", ".points: cannot be given beside file: all poin"),
