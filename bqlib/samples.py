@@ -232,8 +232,8 @@ def known_at_draws(given: Any, samples: Any, draws: Draws, name: str, axes: Any)
     Parameters
     ----------
     given : array_like or callable
-        For each draw an array of shape `axes`, or a function (n, d) to (n, *axes). Where draws
-        came as (chains, draws, d), the array may have the same first axes. A table is matched with
+        For each draw an array of shape `axes`, or a function of points (n, d). Where draws came as
+        (chains, draws, d), the array may have the same first axes. A table is matched with
         that of `samples` by index and columns.
     samples : array_like
     draws : Draws
