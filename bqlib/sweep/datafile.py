@@ -4,6 +4,7 @@ A file is data, never code: it is read once into memory, within limits, and what
 it is read is refused. Sizes that a header claims are checked before anything of that size is made.
 """
 
+import codecs
 import inspect
 import io
 import math
@@ -28,6 +29,7 @@ from bqlib.sweep.datapoints import (
 )
 from bqlib.sweep.zarrfile import read_zarr
 
+BLANK = "begins with a blank line: its first row must name the columns"
 FORMATS = (".npy", ".csv", ".parquet", ".zarr")
 
 
@@ -158,7 +160,8 @@ def _read_csv(path, columns):
     except UnicodeDecodeError:
         raise DataFileError("is not text in UTF-8") from None
     except pd.errors.EmptyDataError:
-        raise DataFileError("is empty") from None
+        blank = data.removeprefix(codecs.BOM_UTF8)
+        raise DataFileError(BLANK if blank else "is empty") from None
     except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
         told = " ".join(str(error).split()).removeprefix("Error tokenizing data. C error: ")
         raise DataFileError(f"has rows of different lengths: {told}") from None
@@ -181,8 +184,8 @@ def _refuse_head(names, columns):
         except ValueError:
             return False
 
-    if names == [""]:
-        raise DataFileError("begins with a blank line, but its first row must name the columns")
+    if [name.strip() for name in names] == [""]:
+        raise DataFileError(BLANK)
     if any(mark in name for name in names for mark in ";\t"):
         raise DataFileError("must have its columns separated by commas")
     if all(map(is_number, names)):

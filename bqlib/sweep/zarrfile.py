@@ -26,14 +26,10 @@ from bqlib.sweep.datapoints import (
     refuse_not_finite,
     refuse_size,
 )
+from bqlib.sweep.zarrchunks import refuse_chunks, refuse_layout
 
 MOST_FILES = 100_000
-# Codecs of zarr and numcodecs that only unpack: the one called Pickle runs code.
-CODECS = (
-    "Blosc", "BloscCodec", "BytesCodec", "BZ2", "Crc32cCodec", "Delta", "GZip", "GzipCodec", "LZ4",
-    "LZMA", "ShardingCodec", "Shuffle", "TransposeCodec", "VLenUTF8", "VLenUTF8Codec", "Zlib",
-    "Zstd", "ZstdCodec",
-)  # fmt: skip
+HEADS = ("zarr.json", ".zgroup", ".zarray")  # the files that make a folder a store
 _CHAINS = ("chain", "draw")
 
 
@@ -43,19 +39,21 @@ def read_zarr(path, columns):
     from zarr.core.buffer import cpu
 
     folder, inside = _store_of(path)
-    files = {name: cpu.Buffer.from_bytes(data) for name, data in _files(folder).items()}
+    files = _files(folder)
+    buffers = {name: cpu.Buffer.from_bytes(data) for name, data in files.items()}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of formats that may change
-        store = zarr.storage.MemoryStore(files, read_only=True)
+        store = zarr.storage.MemoryStore(buffers, read_only=True)
         try:
             node = zarr.open(store, path=inside, mode="r", use_consolidated=False)
             if isinstance(node, zarr.Array):
                 if columns is not None:
                     raise DataFileError(NO_NAMES, "columns")
-                _refuse_codecs(node)
+                refuse_layout(node)
                 refuse_array(node.dtype, node.shape)
+                refuse_chunks(node, files)
                 return points_of(node[...])
-            return _points_of_group(store, inside, node, columns)
+            return _points_of_group(store, files, inside, node, columns)
         except (DataFileError, MemoryError):
             raise
         except FileNotFoundError:
@@ -67,8 +65,13 @@ def read_zarr(path, columns):
 
 def _store_of(path):
     """The folder of a store, and the path of a group in it."""
-    head, dot, inside = path.partition(".zarr/")
-    return (head + ".zarr", inside.strip("/")) if dot else (path, "")
+    parts = path.split("/")
+    ends = [k + 1 for k, part in enumerate(parts) if part.endswith(".zarr")]
+    folders = ["/".join(parts[:end]) for end in ends]
+    # A folder above the store may be called so too.
+    stores = [one for one in folders if any(os.path.lexists(f"{one}/{head}") for head in HEADS)]
+    folder = (stores or folders[-1:])[0]
+    return folder, path[len(folder) :].strip("/")
 
 
 def _files(folder):
@@ -96,40 +99,26 @@ def _files(folder):
     return found
 
 
-def _refuse_codecs(array):
-    """Refuse an array of a store that would run code, or take too much memory, as it is read."""
-    metadata = array.metadata
-    if metadata.zarr_format == 2:
-        todo = [*(metadata.filters or ()), metadata.compressor]
-    else:
-        todo = list(metadata.codecs)
-    while todo:
-        codec = todo.pop()
-        name = type(codec).__name__
-        if codec is not None and name not in CODECS:
-            raise DataFileError(f"is packed by the codec {name}, which is not read from data files")
-        todo += [*getattr(codec, "codecs", ()), *getattr(codec, "index_codecs", ())]
-    for shape in (array.shape, array.chunks, array.shards or ()):
-        if math.prod(shape) * array.dtype.itemsize > MOST_BYTES:
-            raise DataFileError(
-                f"holds an array of shape {in_words(array.shape)}, in chunks of "
-                f"{in_words(shape)}, beyond the limit of {MOST_BYTES / 2**30:g} GiB"
-            )
-
-
-def _points_of_group(store, inside, group, columns):
+def _points_of_group(store, files, inside, group, columns):
     """Points from the variables of a dataset of xarray, each a coordinate."""
     import xarray as xr  # 1 s
 
-    for _, array in group.arrays():
-        _refuse_codecs(array)
-    options = {"engine": "zarr", "chunks": None, "consolidated": False}
+    arrays = dict(group.arrays())
+    for array in arrays.values():
+        refuse_layout(array)
+    # Labels of a dimension, such as chain, are read as a dataset is opened.
+    labels = {name for name, array in arrays.items() if _dims_of(array) == [name]}
+    for name in labels & set(columns or ()):
+        _refuse_kind(name, arrays[name].dtype)
+        refuse_chunks(arrays[name], files)
+    left = sorted(labels - set(columns or ()))
+    options = {"engine": "zarr", "chunks": None, "consolidated": False, "drop_variables": left}
     with xr.open_dataset(
         store, group=inside or None, decode_times=False, cache=False, **options
     ) as dataset:
         names = sorted(str(name) for name in dataset.data_vars)  # stores have no order
         if columns is not None:  # a coordinate, such as the log density, may be asked for
-            names += sorted(str(name) for name in dataset.coords)
+            names += sorted({str(name) for name in dataset.coords} | labels)
         groups = sorted(name for name, _ in group.groups())
         if not names and groups:
             raise DataFileError(
@@ -139,11 +128,7 @@ def _points_of_group(store, inside, group, columns):
         dims = dataset[taken[0]].dims
         for name in taken:
             variable = dataset[name]
-            if variable.dtype.kind not in "fiu":
-                raise DataFileError(
-                    f"variable {quoted(name)} is of type {variable.dtype}, and not of numbers: "
-                    "name the variables of numbers with columns"
-                )
+            _refuse_kind(name, variable.dtype)
             if set(variable.dims) != set(dims) or not (
                 len(dims) == 1 or sorted(dims) == sorted(_CHAINS)
             ):
@@ -155,8 +140,25 @@ def _points_of_group(store, inside, group, columns):
         order = dims if len(dims) == 1 else _CHAINS
         shape = (math.prod(dataset.sizes[dim] for dim in order), len(taken))
         refuse_size(shape, "rows")
+        for name in taken:
+            refuse_chunks(arrays[name], files)
         points = np.empty(shape)
         for k, name in enumerate(taken):
             points[:, k] = dataset[name].transpose(*order).values.ravel()
             refuse_not_finite(points[:, k], name)
     return points
+
+
+def _dims_of(array):
+    """The names that xarray gives to the dimensions of an array."""
+    if array.metadata.zarr_format == 2:
+        return array.attrs.get("_ARRAY_DIMENSIONS")
+    return list(array.metadata.dimension_names or ())
+
+
+def _refuse_kind(name, dtype):
+    if dtype.kind not in "fiu":
+        raise DataFileError(
+            f"variable {quoted(name)} is of type {dtype}, and not of numbers: name the variables "
+            "of numbers with columns"
+        )

@@ -131,8 +131,11 @@ def test_damage_is_refused(tmp_path):
     assert told(path) == "holds no array or group"
     zarr.save_array(str(path), POINTS)
     chunk = next(file for file in (path / "c").rglob("*") if file.is_file())
+    whole = chunk.read_bytes()
     chunk.write_bytes(b"damaged")
-    assert told(path).startswith("cannot be read: ")
+    assert told(path) == "holds a chunk that is not of Zstandard: it is damaged"
+    chunk.write_bytes(whole[:-8])
+    assert told(path) == "holds a chunk of more than one frame, or it is damaged"
     (path / "zarr.json").write_text("{")
     assert told(path).startswith("cannot be read: ")
 
@@ -172,3 +175,58 @@ def test_codecs_that_are_not_known_are_refused(tmp_path):
     head["filters"] = [{"id": "quantize", "digits": 3, "dtype": "<f8", "astype": "<f8"}]
     (path / ".zarray").write_text(json.dumps(head))
     assert told(path) == "is packed by the codec Quantize, which is not read from data files"
+
+
+def test_the_store_is_the_folder_that_has_its_head(tmp_path):
+    above = tmp_path / "project.zarr" / "old.zarr"
+    above.mkdir(parents=True)
+    (above / "notes.txt").write_text("no part of the store")
+    zarr.save_array(str(above / "draws.zarr"), POINTS)
+    assert np.array_equal(read_points(str(above / "draws.zarr")), POINTS)
+    write(dataset(), above / "other.zarr", group="posterior.zarr")
+    assert np.array_equal(read_points(str(above / "other.zarr" / "posterior.zarr")), POINTS)
+    with pytest.raises(DataFileError, match=r"there is no file .*gone.zarr"):
+        read_points(str(above / "gone.zarr"))
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_chunk_that_is_missing_is_no_zeros(tmp_path, version):
+    path = tmp_path / "draws.zarr"
+    data = np.arange(1, 13).reshape(6, 2)
+    zarr.create_array(str(path), data=data, chunks=(3, 2), zarr_format=version)
+    assert np.array_equal(read_points(str(path)), data)
+    key = "1.0" if version == 2 else "c/1/0"
+    (path / key).unlink()
+    assert told(path) == (
+        f"lacks 1 of 2 chunks, such as {key}: copy the whole store, or, if they were left out as "
+        "they hold zeros alone, write it with write_empty_chunks=True"
+    )
+    draws = xr.Dataset({"x": ("draw", [1, 2]), "y": ("draw", [3, 4])}, {"draw": [0, 1]})
+    write(draws, path, zarr_format=version)
+    key = "0" if version == 2 else "c/0"
+    (path / "draw" / key).unlink()  # not read, as nobody asks for it
+    assert read_points(str(path)).tolist() == [[1, 3], [2, 4]]
+    assert told(path, ["draw"]).startswith(f"lacks 1 of 1 chunks, such as draw/{key}: ")
+    (path / "y" / key).unlink()
+    assert told(path).startswith(f"lacks 1 of 1 chunks, such as y/{key}: ")
+    assert read_points(str(path), ["x"]).tolist() == [[1], [2]]
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_zeros_that_are_written_out_are_points(tmp_path, version):
+    path = tmp_path / "draws.zarr"
+    draws = xr.Dataset({"x": ("draw", [0, 0])})
+    options = {"zarr_format": version, "encoding": {"x": {"_FillValue": None}}}
+    write(draws, path, **options, write_empty_chunks=True)
+    assert read_points(str(path)).tolist() == [[0], [0]]
+    write(draws, path, **options, write_empty_chunks=False)
+    assert told(path).endswith("write it with write_empty_chunks=True")
+
+
+def test_labels_that_are_texts_are_left(tmp_path):
+    path = tmp_path / "draws.zarr"
+    draws = xr.Dataset({"x": ("draw", [1.0, 2.0])}, {"draw": ["a", "b"]})
+    for version in (2, 3):
+        write(draws, path, zarr_format=version)
+        assert read_points(str(path)).tolist() == [[1], [2]]
+        assert told(path, ["draw"]).startswith('variable "draw" is of type ')
