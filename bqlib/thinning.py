@@ -44,13 +44,13 @@ CONSTANT = 100.0  # of a Stein kernel, over the median of the rest of k(x, x)
 class MedianLengthscale(float):
     """A length-scale that says how it was found; otherwise a number."""
 
+    compared: int
+    size: int
+
     def __new__(cls, value: float, compared: int, size: int) -> MedianLengthscale:
         found = super().__new__(cls, value)
         found.compared, found.size = compared, size
         return found
-
-    compared: int
-    size: int
 
     def __getnewargs__(self) -> Any:
         return float(self), self.compared, self.size

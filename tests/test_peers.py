@@ -58,6 +58,27 @@ def test_stein_thinning_keeps_the_rows_that_its_package_keeps(beta):
     assert beta != "-0.5" or picks == COMPUTED["stein_thinning"]["rows"]
 
 
+def test_thin_keeps_the_rows_of_stein_thinning_with_its_settings():
+    chain = np.array(COMPUTED["stein_thinning"]["chain"])
+    target = GaussianMixture([0.5, 0.5], [[-1.0] * 2, [1.0] * 2], [np.eye(2) / 2] * 2)
+    unit = np.abs(chain - chain.mean(axis=0)).mean(axis=0)
+    design = bqlib.thin(chain, 40, target.score, units=unit, lengthscale=1.0, rng=0)
+    assert design.rows.tolist() == COMPUTED["stein_thinning"]["rows"]
+
+
+@pytest.mark.parametrize(
+    "name, n, options", [("kernel_thinning", 64, {}), ("compress", 32, {"oversampling": 2})]
+)
+def test_thinned_points_are_no_farther_from_the_pool_than_those_of_goodpoints(name, n, options):
+    pool = np.random.default_rng(0).normal(size=(1024, 2))
+    target, kernel = Empirical(pool), ExponentiatedQuadratic(1.0)
+    rule = getattr(bqlib, name)
+    designs = [rule(target, kernel, n, rng=s, candidates=pool, **options) for s in range(10)]
+    found = [mmd(design.embedding, design.points, design.weights) for design in designs]
+    assert np.mean(found) <= np.mean(COMPUTED["goodpoints"][name])
+    assert min(found) > 0.5 * min(COMPUTED["goodpoints"][name])  # of the same kind
+
+
 @pytest.mark.parametrize("case", COREAX["herding"]["cases"], ids=["equal", "weighted"])
 def test_herding_by_hand(case):
     points = np.array(COREAX["herding"]["points"])

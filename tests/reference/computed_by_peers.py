@@ -1,6 +1,7 @@
 """Make computed_by_peers.json: what other packages give on fixed problems.
 
-`pip install emukit==0.5.1 GPy==1.15.0 stein-thinning==0.2.0`, then `python computed_by_peers.py`.
+`pip install emukit==0.5.1 GPy==1.15.0 goodpoints==0.6.3 stein-thinning==0.2.0`, then
+`python computed_by_peers.py`.
 """
 
 import json
@@ -13,6 +14,7 @@ from emukit.model_wrappers.gpy_quadrature_wrappers import BaseGaussianProcessGPy
 from emukit.quadrature.kernels import QuadratureRBFGaussianMeasure, QuadratureRBFLebesgueMeasure
 from emukit.quadrature.measures import GaussianMeasure, LebesgueMeasure
 from emukit.quadrature.methods import VanillaBayesianQuadrature
+from goodpoints import compress, kt
 from stein_thinning.thinning import thin
 
 # Points and values of emukit's own tests, in its own model there: unit kernel, N(mean, 2 I).
@@ -53,6 +55,28 @@ def thinned():
     }
 
 
+def mmds_of_goodpoints(rule):
+    """MMD to 1,024 draws of N(0, I) of the points that a rule keeps, at ten seeds."""
+    pool = np.random.default_rng(0).normal(size=(1024, 2))
+    gram = np.exp(-np.square(pool[:, None] - pool).sum(axis=2) / 2)
+
+    def mmd(rows):
+        return np.sqrt(gram.mean() - 2 * gram[rows].mean() + gram[np.ix_(rows, rows)].mean())
+
+    return [float(mmd(rule(pool, seed))) for seed in range(10)]
+
+
+def kernel_thinning(pool, seed):
+    def kernel(y, x):
+        return np.exp(-np.square(x - y).sum(axis=1) / 2)
+
+    return kt.thin(pool, 4, kernel, kernel, seed=seed)
+
+
+def compressed(pool, seed):
+    return compress.compresspp_kt(pool, b"gaussian", np.array([2.0]), g=2, seed=seed)
+
+
 if __name__ == "__main__":
     made = {
         "emukit": {
@@ -69,6 +93,13 @@ if __name__ == "__main__":
             "source": "stein-thinning 0.2.0: the data of its demonstration, thin(smp, scr, 40)",
             "licence": "MIT, Copyright 2024 Stein Thinning team",
             **thinned(),
+        },
+        "goodpoints": {
+            "source": "goodpoints 0.6.3: MMD to default_rng(0).normal(size=(1024, 2)) under "
+            "exp(-r^2 / 2) of kt.thin(m=4), 64 points, and compresspp_kt(g=2), 32 points",
+            "licence": "MIT, Copyright (c) Microsoft Corporation",
+            "kernel_thinning": mmds_of_goodpoints(kernel_thinning),
+            "compress": mmds_of_goodpoints(compressed),
         },
     }
     Path(__file__).with_suffix(".json").write_text(json.dumps(made) + "\n")
