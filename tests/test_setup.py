@@ -198,7 +198,6 @@ def test_the_environment_is_not_replaced_under_a_living_run(small, pretender):
 def test_the_lock_answers_all_that_the_project_asks_for():
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    del extras["thinning"]  # what it names is compiled, and asked for by few
     asked = [*project["dependencies"], *chain(*extras.values())]
     locked = [
         Requirement(line.rstrip(" \\"))

@@ -107,7 +107,7 @@ def test_a_wider_sweep_computes_only_its_new_cells(grown, old, new):
 
 
 def test_a_change_to_one_algorithm_reruns_its_cells_alone(grown):
-    grown.edit("bqlib/designs/herding.py", "np.argmax(", "np.argmin(-1.0 * ")
+    grown.edit("bqlib/designs/herding.py", "0.5 * diagonal", "diagonal * 0.5")
     ran = grown.run("--until", "gather")
     assert ran.returncode == 0 and jobs(ran.output)["piece"] == 2, ran.output
     grown.edit("bqlib/designs/iid.py", "Independent draws", "Draws")  # a docstring

@@ -96,7 +96,7 @@ def compress(
     them. These are filled by evenly spaced candidates. What remains is thinned by
     :func:`kernel_thinning`, and so is a pool of less than 2 n 2^oversampling points.
 
-    O(4^oversampling n^2 d log(M / n)) time, and O(2^oversampling n M d) more to compare with a
+    O(4^oversampling n^2 d log M) time, and O(2^oversampling n M d) more to compare with a
     target that is a data set of M points; O(M d) memory.
 
     References

@@ -97,7 +97,7 @@ SETS = (
 COSTS = {
     "design": {
         "block_sbq": "O(M n / block + M d + n^2) a step",
-        "compress": "O(n^2 d log(M / n))",
+        "compress": "O(4^oversampling n^2 d log M)",
         "fp_greedy": "O(M n + M d) a step",
         "frank_wolfe": "O(M d) a step",
         "herding": "O(M d) a step",
