@@ -2,24 +2,20 @@
 
 A block that runs only on a cluster or by hand has the comment `<!-- not run: reason -->` above it.
 A block of text directly below one of Python is what the latter prints.
-The tutorial's blocks, its commands as well, run as they stand in a copy of the project.
+The tutorial's blocks, its commands as well, run in tests/slow/test_tutorial.py.
 """
 
 import ast
 import importlib.util
 import json
-import os
 import re
-import shutil
-import subprocess
-import sys
 import unicodedata
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
-from checkout import Checkout, jobs
+from documented import blocks
 from pybtex.database import parse_file, parse_string
 from synthetic_sweep import power_curves, sweep
 
@@ -37,22 +33,10 @@ ROOT = Path(__file__).parent.parent
 PAPER_RATES = {"iid": 0.5, "herding": 0.92, "sbq": 1.5}
 TUTORIAL = ROOT / "docs" / "tutorial.md"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(
-    r"(<!-- not run: .+? -->\s*)?^```(python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL
-)
 PRINTS = re.compile(
     r"^```python\n((?:(?!^```).*\n)*)^```\n\n```text\n((?:(?!^```).*\n)*)^```$", re.MULTILINE
 )
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-
-
-def blocks(page):
-    """Language, code and line of each block that is to be run."""
-    text = page.read_text(encoding="utf-8")
-    for found in BLOCK.finditer(text):
-        skipped, language, code = found.groups()
-        if not skipped:
-            yield language, code, text[: found.start(3)].count("\n")
 
 
 def refuse_other_text(shown, printed):
@@ -102,39 +86,6 @@ def test_figures_of_the_simulator_are_drawn_by_the_code_of_its_page(name):
     assert f"{last}.savefig(" in page
     others = set(code.splitlines()[:-1]) - set(page.splitlines())
     assert others == {"import matplotlib.pyplot as plt"}
-
-
-def test_a_newcomer_who_follows_the_tutorial_has_their_own_target_in_a_figure(tmp_path):
-    folder = Checkout(tmp_path / "bqlib").folder
-    shutil.copy(ROOT / "Makefile", folder)
-    shutil.copytree(ROOT / "tools", folder / "tools")
-    # Set-up is done already: .venv leads to this interpreter.
-    (folder / "tools" / "setup.sh").write_text("")
-    activate = folder / ".venv" / "bin" / "activate"
-    activate.parent.mkdir(parents=True)
-    activate.write_text(f"PATH='{Path(sys.executable).parent}':$PATH\n")
-    pasted = {"sh": "{}", "python": "python <<'PASTED'\n{}PASTED"}
-    lines = ["set -e", *(pasted[kind].format(code) for kind, code, _ in blocks(TUTORIAL))]
-    script = tmp_path / "script"
-    script.write_text("\n".join(lines))
-    ran = subprocess.run(
-        ["bash", script],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(folder), "MPLBACKEND": "Agg"},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=900,
-    )
-    assert ran.returncode == 0, ran.stdout
-    said = re.search("```text\n(.*?)```", TUTORIAL.read_text(encoding="utf-8"), re.DOTALL)[1]
-    assert said in ran.stdout
-    assert "20 of 20 trials done, 0 failed" in ran.stdout
-    assert jobs(ran.stdout.split("results are in results/islands")[-1])["piece"] == 1
-    assert (folder / "results/islands/report.html").exists()
-    for drawn in ("results/islands/figures/mmd.png", "islands.png"):
-        assert (folder / drawn).read_bytes().startswith(b"\x89PNG")
 
 
 def test_every_public_name_is_in_the_reference():
