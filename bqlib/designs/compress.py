@@ -10,7 +10,7 @@ import numpy as np
 from bqlib.arrays import Array, Indices, Seed
 from bqlib.candidates import Candidates
 from bqlib.checks import checked_count
-from bqlib.designs.design import Design, Pool, checked_request, requires
+from bqlib.designs.design import Design, Pool, checked_request, point_set, requires
 from bqlib.designs.halving import design_by, evenly, halve, requires_pool, thinned
 from bqlib.embeddings import Embedding
 from bqlib.kernels import Kernel
@@ -34,6 +34,7 @@ def _requires(
     checked_count(oversampling, "oversampling")
 
 
+@point_set
 @requires(_requires)
 def compress(
     target: Target,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -310,6 +310,22 @@ def requires(requirement: Requirement) -> Callable[[Rules], Rules]:
         return design
 
     return keep
+
+
+def point_set(design: Rules) -> Rules:
+    """Decorator of a design whose points are a set: the first m of them are no design of size m.
+
+    A sweep runs such a design once for each of its `sizes`, and takes the weights of all points.
+    """
+    vars(design)["is_point_set"] = True
+    return design
+
+
+def is_point_set(design: Callable[..., Any]) -> bool:
+    """Whether the points of a design are a set, also of one whose parameters are bound."""
+    while isinstance(design, partial):
+        design = design.func
+    return getattr(design, "is_point_set", False)
 
 
 def requires_mean(

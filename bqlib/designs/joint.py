@@ -13,7 +13,7 @@ from bqlib.answers import checked_diagonal, checked_gradient, checked_gram_with_
 from bqlib.arrays import Array, Seed
 from bqlib.candidates import Candidates
 from bqlib.checks import checked_count
-from bqlib.designs.design import Design, Pool, requires, requires_mean, support
+from bqlib.designs.design import Design, Pool, point_set, requires, requires_mean, support
 from bqlib.designs.sbq import sbq
 from bqlib.discrepancy import mmd2
 from bqlib.embeddings import Embedding, embed, in_standard
@@ -60,6 +60,7 @@ def limit_of_steps(n: int, iterations: int | None = None) -> int:
     return checked_count(iterations, "iterations")
 
 
+@point_set
 @requires(_requires)
 def joint(
     target: Target,

@@ -8,12 +8,13 @@ from numpy.typing import ArrayLike
 
 from bqlib.arrays import Seed
 from bqlib.candidates import Candidates
-from bqlib.designs.design import Design, Pool, checked_request, requires
+from bqlib.designs.design import Design, Pool, checked_request, point_set, requires
 from bqlib.designs.halving import design_by, requires_pool, thinned
 from bqlib.kernels import Kernel
 from bqlib.targets import Target
 
 
+@point_set
 @requires(requires_pool)
 def kernel_thinning(
     target: Target,

@@ -10,7 +10,7 @@ from bqlib.answers import checked_diagonal, checked_hessian, checked_log_density
 from bqlib.arrays import Array, Seed
 from bqlib.candidates import Candidates
 from bqlib.checks import checked_number
-from bqlib.designs.design import Design, Pool, checked_request, requires
+from bqlib.designs.design import Design, Pool, checked_request, point_set, requires
 from bqlib.designs.equal_weights import Terms, greedy_with_equal_weights
 from bqlib.embeddings import in_standard
 from bqlib.kernels import Kernel, OnStandard, Stein
@@ -48,6 +48,7 @@ def _requires(
         raise ValueError(f"entropy is {entropy}; it must be finite and not negative")
 
 
+@point_set
 @requires(_requires)
 def stein_thinning(
     target: Any,
