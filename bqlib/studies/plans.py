@@ -19,6 +19,7 @@ SHARES = (0.125, 0.25, 0.5, 1.0)  # of n and of the pool, at which costs are mea
 LEFT_OUT = (
     *("block_sbq", "sbq_simplex", "sbq_sum_to_one", "stein_thinning"),
     *("joint", "compress", "kernel_thinning"),
+    *("recombination", "recombination_nonnegative"),
 )
 
 

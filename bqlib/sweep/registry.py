@@ -36,6 +36,7 @@ PLACES = {
         "kernel_thinning": "bqlib.designs.kernel_thinning:kernel_thinning",
         "omp": "bqlib.designs.omp:omp",
         "p_greedy": "bqlib.designs.p_greedy:p_greedy",
+        "recombination": "bqlib.designs.recombination:recombination",
         "rpcholesky": "bqlib.designs.rpcholesky:rpcholesky",
         "sbq": "bqlib.designs.sbq:sbq",
         "sobol": "bqlib.designs.sobol:sobol",
@@ -74,6 +75,7 @@ ALGORITHMS = {
     "stein_thinning": ("stein_thinning", "uniform"),
     "kernel_thinning": ("kernel_thinning", "uniform"),
     "compress": ("compress", "uniform"),
+    "recombination_nonnegative": ("recombination", "nonnegative"),
     "frank_wolfe": ("frank_wolfe", "line_search"),
     "frank_wolfe_bq": ("frank_wolfe", "bq"),
     "p_greedy": ("p_greedy", "bq"),
@@ -106,6 +108,7 @@ COSTS = {
         "kernel_thinning": "O(M^2 d)",
         "omp": "O(M n + M d) a step",
         "p_greedy": "O(M n + M d) a step",
+        "recombination": "O(n^3 + M n^2)",
         "rpcholesky": "O(M n + M d) a step",
         "sbq": "O(M n + M d) a step",
         "sobol": "O(n d log n)",
@@ -138,6 +141,8 @@ POINTS = {
     "worst.",
     "p_greedy": "P-greedy points: each is where the prior variance, given the points before it, is "
     "largest.",
+    "recombination": "Recombination: positive weights that integrate the leading features of the "
+    "kernel exactly.",
     "rpcholesky": "Randomly pivoted Cholesky: each point is drawn with probability proportional to "
     "its power.",
     "sbq": "Sequential Bayesian quadrature: each point lowers the posterior variance the most.",
