@@ -1,5 +1,6 @@
 """The schema of a dataset of curves: its dimensions, coordinates and variables."""
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -157,6 +158,26 @@ def on_all_dims(dataset: Any, names: Iterable[str]) -> Any:
         )
     part = part.expand_dims([dim for dim in TRIAL_DIMS if dim not in part.dims])
     return part.compute() if part.chunks else part  # as functions of arrays take no Dask arrays
+
+
+def sizes_of_sets(dataset: Any) -> dict[str, tuple[int, ...]]:
+    """The algorithms of a dataset whose points are sets, with the n at which these are made.
+
+    Their curves are NaN at other n. The curves of all other algorithms are those of a sequence,
+    whose first n points are the design of n points.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        As :func:`bqlib.open_results` gives it, or a selection of it that keeps its attributes.
+
+    Returns
+    -------
+    dict
+        Algorithm to its sizes, in rising order.
+    """
+    algorithms = json.loads(dataset.attrs.get("config", "{}")).get("algorithms", [])
+    return {a["name"]: tuple(a["sizes"]) for a in algorithms if a.get("sizes")}
 
 
 def long_name(dataset: Any, quantity: str) -> str:

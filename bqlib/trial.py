@@ -1,6 +1,7 @@
 """Trials: one design with one weight rule at one seed, as curves against n."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,8 @@ import numpy as np
 from bqlib.arrays import Array
 from bqlib.candidates import Candidates
 from bqlib.designs.design import Design
-from bqlib.discrepancy import mmd2_of_prefixes
+from bqlib.designs.own_weights import own
+from bqlib.discrepancy import mmd2, mmd2_of_prefixes
 from bqlib.embeddings import Embedding, embed
 from bqlib.integrands import Integrands
 from bqlib.kernels import Kernel
@@ -16,7 +18,7 @@ from bqlib.pivots import first_occurrence
 from bqlib.schema import QUANTILES
 from bqlib.streams import stream
 from bqlib.targets import Target
-from bqlib.weights import PrefixWeights
+from bqlib.weights import PrefixWeights, final
 
 
 def trial(
@@ -28,6 +30,7 @@ def trial(
     n: int,
     seed: int,
     integrands: Sequence[tuple[Callable[..., Integrands], dict[str, Any]]] = (),
+    sizes: Sequence[int] = (),
 ) -> dict[str, Any]:
     """Pick points, weigh every prefix, and measure.
 
@@ -36,7 +39,8 @@ def trial(
     target, kernel
         The pair.
     design, rule : callable
-        A function of :mod:`bqlib.designs` and one of :mod:`bqlib.weights`.
+        A function of :mod:`bqlib.designs` and one of :mod:`bqlib.weights`;
+        :func:`~bqlib.designs.own_weights.own` stands for the rule of the design itself.
     candidates : Candidates
         At one seed all algorithms get the same pool, and the same fresh pools.
     n : int
@@ -44,6 +48,9 @@ def trial(
     integrands : sequence of (callable, dict)
         Functions of :mod:`bqlib.integrands` with their parameters. The functions they draw depend
         on the seed alone: they are the same for all algorithms.
+    sizes : sequence of int
+        Of a design whose points are a set: the n at which it is made, in rising order. Each size
+        has the same pool and the same random numbers, whatever the other sizes are.
 
     Returns
     -------
@@ -51,22 +58,53 @@ def trial(
         ``mmd``, ``weight_sum``, ``weight_l1``, ``min_weight``, ``duplicates``, ``weights`` of
         shape (n,) and ``points`` (n, d), NaN beyond the rank reached; ``rank_reached``, a float;
         ``reason``, empty or why the curves end before n. With I integrands also ``error``
-        and ``bound_ratio`` (n, I), ``error_quantile`` (n, I, 3).
+        and ``bound_ratio`` (n, I), ``error_quantile`` (n, I, 3). Of a set, curves are NaN except
+        at its sizes, and weights and points are those of the largest size reached.
 
     Notes
     -----
     An integrand with F functions costs O(n^2 F) in addition to their values at the points: about
     0.05 s for n = 400 and F = 250.
     """
-    pool_rng = stream("candidates", seed)
-    pool = candidates if candidates.fresh else candidates.draw(target, pool_rng)
-    design_rng = pool_rng if candidates.fresh else stream(f"design/{design.__name__}", seed)
-    made = _returned(Design, design, design(target, kernel, n, rng=design_rng, candidates=pool))
-    # A design may pick under a pair of its own, but all are measured under the cell's.
-    own = made.embedding.kernel is kernel and made.embedding.target is target
-    embedding = made.embedding if own else embed(kernel, target)
-    # A copy: what a rule does to the points that it was given must not change those stored.
-    weights = _returned(PrefixWeights, rule, rule(embedding, np.array(made.points)))
+    pool = candidates if candidates.fresh else candidates.draw(target, stream("candidates", seed))
+    source = "candidates" if candidates.fresh else f"design/{design.__name__}"
+
+    def made(size: int) -> _Made:
+        rng = stream(source, seed)
+        found = _returned(Design, design, design(target, kernel, size, rng=rng, candidates=pool))
+        # A design may pick under a pair of its own, but all are measured under the cell's.
+        embedding = found.embedding
+        if not (embedding.kernel is kernel and embedding.target is target):
+            embedding = embed(kernel, target)
+        return _Made(embedding, found.points, found.rule if rule is own else rule, found.stop)
+
+    if sizes:
+        return _of_sets(made, sizes, n, integrands, seed)
+    curves, reasons = _of_prefixes(made(n), integrands, seed)
+    rank = float(len(curves["mmd"]))
+    padded = {name: _padded(values, n) for name, values in curves.items()}
+    return padded | {"rank_reached": rank, "reason": _joined(reasons)}
+
+
+@dataclass(frozen=True, eq=False)
+class _Made:
+    """What a design made, and how it is weighed and measured."""
+
+    embedding: Embedding
+    points: Array
+    rule: Callable[..., PrefixWeights]
+    stop: str
+
+    def weigh(self) -> PrefixWeights:
+        # A copy: what a rule does to the points that it was given must not change those stored.
+        return _returned(PrefixWeights, self.rule, self.rule(self.embedding, np.array(self.points)))
+
+
+def _of_prefixes(
+    made: _Made, integrands: Sequence[Any], seed: int
+) -> tuple[dict[str, Array], list[str]]:
+    """Curves over the prefixes of a sequence, and why they end."""
+    weights = made.weigh()
     rank = len(weights.matrix)
     if np.triu(weights.matrix, 1).any():
         raise ValueError(
@@ -74,29 +112,79 @@ def trial(
             "must be zero after column n"
         )
     points = made.points[:rank]
-    repeats = first_occurrence(points) != np.arange(rank)
-    mmd2 = mmd2_of_prefixes(embedding, points, weights.matrix)
+    mmd = np.sqrt(mmd2_of_prefixes(made.embedding, points, weights.matrix))
     reasons = [made.stop, weights.stop]
-    if np.isnan(mmd2).any():
-        reasons.append(f"mmd is below the floor of float64 from n = {np.isnan(mmd2).argmax() + 1}")
+    if np.isnan(mmd).any():
+        reasons.append(f"mmd is below the floor of float64 from n = {np.isnan(mmd).argmax() + 1}")
     # Beyond the diagonal there are no weights, and zero must not pass for the smallest.
     smallest = np.where(np.tri(rank, dtype=bool), weights.matrix, np.inf)
+    curves = _measured(made.embedding, points, weights.matrix, smallest, mmd, integrands, seed)
+    repeats = np.cumsum(_repeats(points)).astype(float)
+    last = weights.matrix[-1] if rank else np.empty(0)
+    return curves | {"duplicates": repeats, "weights": last, "points": points}, reasons
+
+
+def _of_sets(
+    make: Callable[[int], _Made],
+    sizes: Sequence[int],
+    n: int,
+    integrands: Sequence[Any],
+    seed: int,
+) -> dict[str, Any]:
+    """Curves of a set at its sizes, NaN elsewhere."""
+    curves: dict[str, Array] = {}
+    reasons, reached = [], 0
+    for size in sizes:
+        made = make(size)
+        stops = [made.stop]
+        if len(made.points) == size:
+            row = final(made.rule, made.embedding, made.points)[None, :]
+            mmd = np.sqrt([mmd2(made.embedding, made.points, row[0])])
+            if np.isnan(mmd[0]):
+                stops.append("mmd is below the floor of float64")
+            found = _measured(made.embedding, made.points, row, row, mmd, integrands, seed)
+            found["duplicates"] = np.array([_repeats(made.points).sum()], dtype=float)
+            for name, values in found.items():
+                curves.setdefault(name, np.full((n, *values.shape[1:]), np.nan))
+                curves[name][size - 1] = values[0]
+            last = {"weights": row[0], "points": made.points}
+            reached = size
+        elif not made.stop:
+            raise ValueError(f"the design has {len(made.points)} points in place of {size}")
+        reasons += [f"at n = {size}: {stop}" for stop in stops if stop]
+    if not reached:
+        raise ValueError(f"no size was reached: {_joined(reasons)}")
+    padded = {name: _padded(values, n) for name, values in last.items()}
+    return curves | padded | {"rank_reached": float(reached), "reason": _joined(reasons)}
+
+
+def _repeats(points: Array) -> Array:
+    return first_occurrence(points) != np.arange(len(points))
+
+
+def _joined(reasons: Sequence[str]) -> str:
+    return "; ".join(reason for reason in reasons if reason)
+
+
+def _measured(
+    embedding: Embedding,
+    points: Array,
+    matrix: Array,
+    smallest: Array,
+    mmd: Array,
+    integrands: Sequence[Any],
+    seed: int,
+) -> dict[str, Array]:
+    """What is told of the weights in each row of a matrix, whose MMDs are known."""
     curves = {
-        "mmd": np.sqrt(mmd2),
-        "weight_sum": weights.matrix.sum(axis=1),
-        "weight_l1": np.abs(weights.matrix).sum(axis=1),
+        "mmd": mmd,
+        "weight_sum": matrix.sum(axis=1),
+        "weight_l1": np.abs(matrix).sum(axis=1),
         "min_weight": smallest.min(axis=1, initial=np.inf),
-        "duplicates": np.cumsum(repeats).astype(float),
-        "weights": weights.matrix[-1] if rank else np.empty(0),
-        "points": points,
     }
     if integrands:
-        curves |= _errors(embedding, points, weights.matrix, curves["mmd"], integrands, seed)
-    padded = {name: _padded(values, n) for name, values in curves.items()}
-    return padded | {
-        "rank_reached": float(rank),
-        "reason": "; ".join(reason for reason in reasons if reason),
-    }
+        curves |= _errors(embedding, points, matrix, mmd, integrands, seed)
+    return curves
 
 
 def _errors(

@@ -8,6 +8,7 @@ first argument, and its docstring names that function.
 import xarray as xr
 
 from bqlib.analysis import comparison, fits, seconds, stored
+from bqlib.schema import sizes_of_sets
 
 
 @xr.register_dataset_accessor("bq")
@@ -53,6 +54,14 @@ class Results:
         See :func:`bqlib.analysis.seconds.trial_seconds`.
         """
         return seconds.trial_seconds(self._dataset, results)
+
+    @property
+    def sets(self):
+        """The algorithms whose points are sets, with the n at which they were made.
+
+        See :func:`bqlib.schema.sizes_of_sets`.
+        """
+        return sizes_of_sets(self._dataset)
 
     @property
     def plot(self):

@@ -34,6 +34,7 @@ def curves(
     candidates=None,
     integrands=None,
     rate_windows=(),
+    sizes=None,
     on=None,
     workers=None,
     progress=True,
@@ -68,6 +69,9 @@ def curves(
         Label to the keys of a family of test functions, as in a sweep.
     rate_windows : sequence of (int, int), optional
         First and last n of the windows in which ``.bq.rates()`` fits.
+    sizes : sequence of int, optional
+        The n at which designs are made whose points are a set, such as ``"joint"``; their curves
+        are NaN elsewhere. Default: 5, 10, 20, 50, 100, ... below `n`, and `n`.
     on : {"threads", "processes"}, distributed.Client or concurrent.futures.Executor, optional
         Where trials run. Default: here, one after the other. Processes take seconds to start, and
         pay for runs of more than a minute. Threads start at once; as they wait for each other in
@@ -119,8 +123,9 @@ def curves(
     """
     _refuse_workers(on, workers)
     experiments = experiments_of(
-        target, kernel, algorithms, n, seeds, lengthscales, candidates, integrands, rate_windows
-    )
+        target, kernel, algorithms, n, seeds, lengthscales, candidates, integrands, rate_windows,
+        sizes,
+    )  # fmt: skip
     whole = united(experiments)
     labels = labels_of(whole)
     arrays = empty_arrays({name: len(each) for name, each in labels.items()}, SWEEP_DIMS)

@@ -23,8 +23,15 @@ from bqlib.rates import (
     verdict,
 )
 from bqlib.results.lazy import TEXT
-from bqlib.schema import COORDINATES, FAILED, MISSING, OK, SWEEP_DIMS, on_all_dims
-from bqlib.sweep import registry
+from bqlib.schema import (
+    COORDINATES,
+    FAILED,
+    MISSING,
+    OK,
+    SWEEP_DIMS,
+    on_all_dims,
+    sizes_of_sets,
+)
 from bqlib.sweep.fingerprint import fingerprint
 
 LEVEL = 0.05  # of the test for faster than 1/n
@@ -60,7 +67,8 @@ def fit_rates(dataset, windows=None, known=()):
         - `octave`: the last two doublings of n in the window. ``local_slope`` is
           log2(e_n / e_2n), and ``faster_p`` its Holm-adjusted one-sided p-value against 1.
           ``faster`` is "yes" if it is at most 0.05 in both octaves, "not shown" if it is not, and
-          "untested" for fewer than 5 seeds or a window shorter than two octaves.
+          "untested" for fewer than 5 seeds, a window shorter than two octaves, or a set that is
+          not made at the n of these octaves.
 
         Intervals are 95 %, by a bootstrap over seeds. If values are NaN or seeds are excluded,
         ``reason`` says why. ``curves_sha256`` is the digest of the curves that were fitted.
@@ -73,13 +81,14 @@ def fit_rates(dataset, windows=None, known=()):
     Notes
     -----
     If the curve of one seed ends inside a window, the window has no fit: the other seeds are not
-    a fair sample. Nor has it one if the points of a design are a set, such as those of `joint`.
+    a fair sample. Where the points of a design are a set, such as those of `joint`, a fit takes its
+    sizes in the window, of which it needs 8, and ``reason`` says so.
     Missing and failed seeds are excluded, and ``reason`` counts them. The numbers
     hold only for their window; no finite window proves a rate.
     """
     config = _config(dataset)
     windows = _checked(config["rate_windows"], windows)
-    sets = [a["name"] for a in config.get("algorithms", []) if a["design"] in registry.SETS]
+    sizes_of = sizes_of_sets(dataset)
     names = dataset["algorithm"].values.tolist()
     dataset = on_all_dims(dataset, ("mmd", "status"))
     mmd = dataset["mmd"].transpose(*SWEEP_DIMS, "seed", "n").values
@@ -88,7 +97,7 @@ def fit_rates(dataset, windows=None, known=()):
     arrays = {name: result[name].values for name in _VARIABLES}  # these are written below
     known = {key: fit for rates in known for key, fit in _fits_in(rates)}
     for cell in np.ndindex(mmd.shape[:4]):
-        fitted = mmd[cell], status[cell], names[cell[-1]] in sets
+        fitted = mmd[cell], status[cell], sizes_of.get(names[cell[-1]], ())
         digest = _digest(*fitted)
         for w, window in enumerate(windows):
             found = known.get((digest, result["window"].values[w])) or _fit(*fitted, *window)
@@ -118,9 +127,9 @@ def _code():
     return f"{fingerprint(fit_rates)}, numpy {np.__version__}, scipy {scipy.__version__}"
 
 
-def _digest(mmd, status, is_set):
+def _digest(mmd, status, sizes):
     """Digest of all that :func:`_fit` depends on, apart from the window and the code."""
-    found = hashlib.sha256(repr((mmd.shape, is_set)).encode())
+    found = hashlib.sha256(repr((mmd.shape, sizes)).encode())
     for values in (mmd, status):
         found.update(np.ascontiguousarray(values, dtype=np.float64))
     return found.hexdigest()
@@ -242,22 +251,26 @@ def worded_misfit(fit):
     )
 
 
-def _fit(mmd, status, is_set, first, last):
+def _fit(mmd, status, sizes, first, last):
     """All that is said of one cell and window, from the curves (S, N) and the status of its seeds.
 
     It depends on nothing else, or fits that are taken from a store would not be those made anew.
     """
     curves = mmd[status == OK]
-    reasons, fits = _say(curves, status, first, last)
-    if is_set:
-        reasons, fits = [*reasons, "its points are a set, so its curve has no rate"], False
-    numbers = {"n_seeds": len(curves), **_numbers(curves, first, last)} if fits else {}
-    return {"reason": "; ".join(reasons), **numbers}
+    inside = [n for n in sizes if first <= n <= last]
+    known = np.array(inside if sizes else range(first, last + 1), dtype=int)
+    reasons, fits = _say(curves, status, known, last)
+    if sizes:
+        reasons.append(f"a set: made at {len(inside)} sizes in this window")
+    if not fits:
+        return {"reason": "; ".join(reasons)}
+    fitted = known if sizes else log_spaced(first, last)
+    numbers = _numbers(curves, fitted, first, last)
+    return {"reason": "; ".join(reasons), "n_seeds": len(curves), **numbers}
 
 
-def _numbers(curves, first, last):
-    """All numbers of one cell and window, from the curves (S, N) of its seeds that are fitted."""
-    sizes = log_spaced(first, last)
+def _numbers(curves, sizes, first, last):
+    """All numbers of one cell and window, from the curves (S, N) of its seeds at some sizes."""
     errors = curves[:, sizes - 1]
     fits = {name: fit(sizes, errors) for name, fit in MODELS.items()}
     found = verdict(sizes, errors)
@@ -278,6 +291,8 @@ def _numbers(curves, first, last):
     n = np.arange(1, curves.shape[1] + 1)
     inside = np.where((first <= n) & (n <= last), curves, np.nan)  # it can be zero elsewhere
     slopes = local_slopes(inside)[:, starts - 1].T
+    if np.isnan(slopes).any():  # a set that is not made at these n
+        return result | {"faster": "untested"}
     intervals = [mean_interval(s) for s in slopes]
     names = ("local_slope", "local_slope_low", "local_slope_high")
     result |= zip(names, np.transpose(intervals), strict=True)
@@ -298,8 +313,8 @@ def _octaves(first, last):
     return starts if starts[0] >= first else None
 
 
-def _say(curves, status, first, last):
-    """Remarks on the fit of a window, and whether it can be fitted."""
+def _say(curves, status, sizes, last):
+    """Remarks on the fit at the sizes in a window, and whether it can be fitted."""
     total, ran = len(status), len(curves)
     counts = [(int((status == value).sum()), word) for value, word in _LEFT_OUT]
     reasons = [f"{count} of {total} seeds {word}" for count, word in counts if count]
@@ -307,12 +322,12 @@ def _say(curves, status, first, last):
         return reasons, False
     if last > curves.shape[1]:
         return [*reasons, f"the sweep ends at n = {curves.shape[1]}"], False
-    if last - first + 1 < FEWEST_SIZES:
+    if len(sizes) < FEWEST_SIZES:
         return [*reasons, f"a fit needs at least {FEWEST_SIZES} values of n"], False
-    short = int(np.isnan(curves[:, first - 1 : last]).any(axis=1).sum())
+    window = curves[:, sizes - 1]
+    short = int(np.isnan(window).any(axis=1).sum())
     if short:
         return [*reasons, f"{short} of {ran} curves end before n = {last}"], False
-    window = curves[:, first - 1 : last]
     flat = int(((window <= 0) | np.isinf(window)).any(axis=1).sum())
     if flat:  # they have no logarithms
         return [*reasons, f"{flat} of {ran} curves are zero or infinite at some n"], False

@@ -9,6 +9,7 @@ from bqlib.analysis.cells import attrs, cells, embedding_of, integrands_of
 from bqlib.analysis.paper import papers_cell
 from bqlib.streams import stream
 from bqlib.sweep.build import build_integrand, build_rule
+from bqlib.sweep.spec import Algorithm
 
 
 def function_errors(dataset, functions=10, seed=0):
@@ -27,7 +28,9 @@ def function_errors(dataset, functions=10, seed=0):
     xarray.Dataset
         Of one cell: that of Huszar and Duvenaud (2012) if the sweep has it, and else the first.
         ``error``, over algorithm, function and n, is the absolute error of a function over its
-        norm. ``mmd``, over algorithm and n, is its bound.
+        norm. ``mmd``, over algorithm and n, is its bound. Sets, and
+        algorithms with weights of their own, are left out: their stored points do not tell the
+        weights at every n.
 
     Notes
     -----
@@ -39,8 +42,13 @@ def function_errors(dataset, functions=10, seed=0):
     embedding = embedding_of(dataset, cell)
     family, parameters = build_integrand(config["integrands"][label])
     drawn = family(embedding, stream(f"integrand/{family.__name__}", seed), **parameters)
-    rules = {a["name"]: build_rule("weights", a) for a in config["algorithms"]}
-    runs = dataset[["mmd", "points"]].sel(cell | {"seed": seed}).compute()
+    rules = {
+        a["name"]: build_rule("weights", a)
+        for a in config["algorithms"]
+        if Algorithm(**a).tells_prefixes
+    }
+    names = [name for name in dataset["algorithm"].values if name in rules]
+    runs = dataset[["mmd", "points"]].sel(cell | {"seed": seed, "algorithm": names}).compute()
     size = min(functions, len(drawn.integrals))
     errors = np.full((runs.sizes["algorithm"], size, runs.sizes["n"]), np.nan)
     for i, algorithm in enumerate(runs["algorithm"].values):

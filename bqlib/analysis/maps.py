@@ -7,9 +7,9 @@ from bqlib.analysis.cells import attrs
 from bqlib.analysis.comparison import points_needed
 from bqlib.analysis.fits import label_of
 from bqlib.rates import median_interval
-from bqlib.schema import FAILED, OK, long_name, on_all_dims
+from bqlib.schema import FAILED, OK, long_name, on_all_dims, sizes_of_sets
 
-NOT_REACHED, ENDS, NO_FIT = "not reached", "ends early", "no fit"
+NOT_REACHED, ENDS, NO_FIT, NO_SIZE = "not reached", "ends early", "no fit", "not made"
 MODEL_WORDS = {
     "power_law": "",
     "stretched_exponential": "exp",
@@ -47,7 +47,10 @@ def map_of_error(dataset, n, quantity="mmd"):
     values = dataset[quantity].where(dataset["status"] == OK)
     ended = (values.isnull() & (dataset["status"] == OK)).any("seed")
     about = f"{long_name(dataset, quantity)} at n = {n}"
-    return _map(_median(values).where(~ended), dataset["status"], ENDS, about)
+    sets = sizes_of_sets(dataset)
+    made = [n in sets.get(name, (n,)) for name in dataset["algorithm"].values]
+    why = xr.where(xr.DataArray(made, dims="algorithm"), ENDS, NO_SIZE)
+    return _map(_median(values).where(~ended), dataset["status"], why, about)
 
 
 def map_of_points(dataset, error, quantity="mmd"):

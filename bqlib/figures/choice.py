@@ -142,7 +142,9 @@ def choose(experiment):
     if any(algorithm.weights == "bq" for algorithm in experiment.algorithms):
         names.append("weight_sum")
     if of_model(experiment.integrands, within=True):
-        names += ["within_model", "error_bound"]
+        names.append("within_model")
+        if any(algorithm.tells_prefixes for algorithm in experiment.algorithms):
+            names.append("error_bound")
     if of_model(experiment.integrands, within=False):
         names.append("out_of_model")
     if is_of_the_paper(experiment):

@@ -36,7 +36,7 @@ def curves(dataset, quantity="mmd", rows=None, columns=None):
     part = on_all_dims(dataset, (quantity, "status"))
     rows, columns = _places(part, quantity, rows, columns)
     part = part.compute()
-    looks = style.line_styles(part["algorithm"].values.tolist())
+    looks = panels.styles_of(part)
     across = [None] if columns is None else part[columns].values.tolist()
     wrapped = rows is None and len(across) > MOST_COLUMNS
     width = MOST_COLUMNS if wrapped else len(across)
@@ -52,7 +52,12 @@ def curves(dataset, quantity="mmd", rows=None, columns=None):
             names = [named(dim, label) for dim, label in chosen.items()]
             title = ", ".join(names)
             axes.set_title(title if len(title) <= LONGEST_TITLE else "\n".join(names))
-        panels.legend(figure, panels.about_seeds(part.sizes["seed"]), handles=panels.handles(looks))
+        panels.legend(
+            figure,
+            panels.about_seeds(part.sizes["seed"]),
+            *panels.about_sets(part),
+            handles=panels.handles(looks),
+        )
     return figure
 
 

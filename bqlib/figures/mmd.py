@@ -23,7 +23,7 @@ def mmd(dataset):
     """
     dataset = dataset[["mmd", "status"]].compute()
     n = dataset["n"].values
-    styles = style.line_styles(list(dataset["algorithm"].values))
+    styles = panels.styles_of(dataset)
     sentences = []
     with style.ours():
         figure, cells, letters = panels.grid_of_lengthscales(
@@ -39,7 +39,7 @@ def mmd(dataset):
                 panels.draw_guides(axes, n, max(median[0] for _, median in medians.values()))
             panels.write(axes, notes, letters)
         panels.legend(
-            figure, panels.about_seeds(dataset.sizes["seed"]), *sentences,
-            handles=panels.handles(styles),
+            figure, panels.about_seeds(dataset.sizes["seed"]), *panels.about_sets(dataset),
+            *sentences, handles=panels.handles(styles),
         )  # fmt: skip
     return figure

@@ -32,7 +32,7 @@ def out_of_model(dataset):
     contents = json.loads(dataset.attrs["config"])["integrands"]
     integrands = integrands_of(dataset, within=False)
     dataset = dataset[["error", "weight_l1", "status"]].sel(integrand=integrands).compute()
-    styles = style.line_styles(list(dataset["algorithm"].values))
+    styles = panels.styles_of(dataset)
     rows = [
         (name, pair | {"lengthscale": lengthscale})
         for name, pair in panels.pairs(dataset).items()
@@ -61,8 +61,8 @@ def out_of_model(dataset):
             row[-1].set_yscale("log")
             panels.write(row[-1], notes, panels.LETTERS[3], "upper left")
         panels.legend(
-            figure, panels.about_seeds(dataset.sizes["seed"]), *sentences,
-            handles=panels.handles(styles),
+            figure, panels.about_seeds(dataset.sizes["seed"]), *panels.about_sets(dataset),
+            *sentences, handles=panels.handles(styles),
         )  # fmt: skip
     return figure
 

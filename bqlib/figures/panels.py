@@ -8,10 +8,11 @@ from matplotlib.lines import Line2D
 
 from bqlib.figures import style
 from bqlib.rates import FEWEST_SEEDS, log_spaced, mean_interval
-from bqlib.schema import FAILED, MISSING, OK, SWEEP_DIMS
+from bqlib.schema import FAILED, MISSING, OK, SWEEP_DIMS, sizes_of_sets
 
 COLUMNS = {1: 1, 2: 2, 3: 3, 4: 2}  # of so many panels
 LETTERS = {1: 60, 2: 42, 3: 28}  # that fit on a line of notes, where so many panels share a row
+SETS = "Faint lines with a marker at each size: sets, which are made anew for each n."
 THIN_LINES = "Thin lines with a marker at the end: published by Huszár and Duvenaud (2012)."
 
 
@@ -122,11 +123,12 @@ def draw_curves(axes, dataset, name, selected, styles):
     Returns
     -------
     medians : dict
-        Algorithm to (n, median); both end where the first seed ends.
+        Algorithm to (n, median); both end where the first seed ends. Of a set, n are its sizes.
     notes : list of str
         What is missing, and where curves end.
     """
     n = dataset["n"].values
+    sets = sizes_of_sets(dataset)
     curves_of = dataset[name].sel(selected)
     statuses = dataset["status"].sel({dim: selected[dim] for dim in SWEEP_DIMS if dim in selected})
     medians, notes = {}, []
@@ -139,14 +141,20 @@ def draw_curves(axes, dataset, name, selected, styles):
         curves = curves_of.sel(algorithm=algorithm).transpose("seed", "n").values[status == OK]
         if len(curves) == 0:
             continue
-        lengths = np.where(np.isnan(curves).any(axis=1), np.isnan(curves).argmax(axis=1), len(n))
-        last = lengths.min()
-        if last < len(n):
-            notes.append(f"{label} {_ends(lengths, len(n))}")
+        sizes = np.array([size for size in sets.get(algorithm, n) if size <= n[-1]])
+        curves = curves[:, sizes - 1]
+        counts = np.where(np.isnan(curves).any(axis=1), np.isnan(curves).argmax(axis=1), len(sizes))
+        last = counts.min(initial=len(sizes))
+        if last < len(sizes):
+            notes.append(f"{label} {_ends(np.append(0, sizes)[counts], sizes[-1])}")
         if last == 0:
             continue
-        at = log_spaced(1, last, 100) - 1 if last > 1 else np.array([0])
-        curves = curves[:, at]
+        if algorithm in sets:
+            chosen, marks = np.arange(last), None
+        else:
+            chosen = log_spaced(1, last, 100) - 1 if last > 1 else np.array([0])
+            marks = markevery(i, len(styles))
+        curves, at = curves[:, chosen], sizes[chosen] - 1
         median = np.median(curves, axis=0)
         medians[algorithm] = (n[at], median)
         color = line["color"]
@@ -154,13 +162,12 @@ def draw_curves(axes, dataset, name, selected, styles):
             n[at], curves.min(axis=0), curves.max(axis=0), color=color, alpha=0.2, linewidth=0
         )
         axes.plot(
-            n[at], median, **line, **style.MARKER, gid=f"median {algorithm}",
-            markevery=markevery(i, len(styles)),
+            n[at], median, **line, **style.MARKER, gid=f"median {algorithm}", markevery=marks,
         )  # fmt: skip
-        if last < len(n):
+        if last < len(sizes):
             axes.plot(
-                n[last - 1], median[-1], color=color, marker="x", markersize=8, linestyle="none",
-                markeredgewidth=2, gid=f"end {algorithm}",
+                sizes[last - 1], median[-1], color=color, marker="x", markersize=8,
+                linestyle="none", markeredgewidth=2, gid=f"end {algorithm}",
             )  # fmt: skip
     spread_n(axes, n)
     return medians, notes
@@ -249,11 +256,22 @@ def handles(styles):
     ]
 
 
+def styles_of(dataset):
+    """Algorithm to keywords of ``Axes.plot``, for all algorithms of a dataset."""
+    return style.line_styles(dataset["algorithm"].values.tolist(), sizes_of_sets(dataset))
+
+
 def about_seeds(seeds):
     """What the lines and bands of :func:`draw_curves` are, for a legend."""
     if seeds == 1:
         return "One seed."
     return f"Lines with markers: median of {seeds} seeds. Bands: smallest to largest value."
+
+
+def about_sets(dataset):
+    """How sets are drawn, for a legend: a sentence, or none if there are no sets."""
+    sets = sizes_of_sets(dataset)
+    return [SETS] if any(name in sets for name in dataset["algorithm"].values) else []
 
 
 def about_means(seeds, kind="mean"):

@@ -4,7 +4,7 @@ import numpy as np
 
 from bqlib.figures import panels, style
 from bqlib.rates import local_slopes, log_spaced
-from bqlib.schema import OK
+from bqlib.schema import OK, sizes_of_sets
 
 FIRST = 5  # below it a slope is that of the first few points
 
@@ -13,7 +13,8 @@ def slopes(dataset):
     """Local slopes of the MMD and n MMD against n, a column for each length-scale.
 
     A local slope is log2(e_n / e_2n), where e_n is the MMD of n points: it is a for n^-a. Lines
-    are means over seeds (of log MMD, in the lower row), and bands are their 95 % intervals.
+    are means over seeds (of log MMD, in the lower row), and bands are their 95 % intervals. A set
+    has no local slopes, as it is not made at every n.
 
     Parameters
     ----------
@@ -24,8 +25,8 @@ def slopes(dataset):
     -------
     matplotlib.figure.Figure
     """
-    looks = style.line_styles(list(dataset["algorithm"].values))
     dataset = dataset[["mmd", "status"]].compute()
+    looks = panels.styles_of(dataset)
     pairs = panels.pairs(dataset)
     lengthscales = dataset["lengthscale"].values
     columns = len(lengthscales)
@@ -42,16 +43,26 @@ def slopes(dataset):
                 panel = dataset.sel(pair | {"lengthscale": lengthscale})
                 _draw_cell(upper[i], lower[i], panel, looks)
         panels.legend(
-            figure, panels.about_means(dataset.sizes["seed"]), handles=panels.handles(looks)
+            figure,
+            panels.about_means(dataset.sizes["seed"]),
+            *panels.about_sets(dataset),
+            handles=panels.handles(looks),
         )
     return figure
 
 
 def _draw_cell(upper, lower, panel, looks):
     n = panel["n"].values
+    sets = sizes_of_sets(panel)
     for i, (algorithm, look) in enumerate(looks.items()):
         cell = panel.sel(algorithm=algorithm)
         curves = cell["mmd"].transpose("seed", "n").values[cell["status"].values == OK]
+        if algorithm in sets:
+            at = n[~np.isnan(curves).any(axis=0)] if len(curves) else n[:0]
+            if len(at):
+                values = np.log(at * curves[:, at - 1])
+                panels.draw_means(lower, at, values, look=look, back=np.exp)
+            continue
         curves = curves[:, ~np.isnan(curves).any(axis=0)] if len(curves) else np.empty((0, 0))
         last = curves.shape[1]
         if last <= 2 * FIRST:

@@ -63,18 +63,21 @@ _NAMES = {
     "sbq": "SBQ",
     "sobol": "Sobol",
 }
+FAINT = {"linewidth": 0.6}  # lines between the sizes of a set, where nothing was computed
 MARKER = {"markerfacecolor": "white", "markeredgewidth": 1.2}
 # Lines that curves are compared with, and the words beside them.
 GUIDE = {"color": "#808080", "linewidth": 0.9, "linestyle": (0, (1, 2)), "zorder": 1}
 GUIDE_WORDS = {"textcoords": "offset points", "color": "#555555", "fontsize": 8.5}
 
 
-def line_styles(algorithms):
+def line_styles(algorithms, sets=()):
     """Keywords of ``Axes.plot`` for each algorithm, all different.
 
     Parameters
     ----------
     algorithms : sequence of str
+    sets : collection of str, optional
+        Those whose points are sets: their lines only join the markers, and are thin.
 
     Returns
     -------
@@ -90,7 +93,8 @@ def line_styles(algorithms):
         }
         for i, name in enumerate(others)
     }
-    return {name: _KNOWN.get(name) or drawn[name] for name in algorithms}
+    looks = {name: _KNOWN.get(name) or drawn[name] for name in algorithms}
+    return {name: look | FAINT if name in sets else look for name, look in looks.items()}
 
 
 def algorithm_name(algorithm):

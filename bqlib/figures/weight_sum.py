@@ -29,7 +29,7 @@ def weight_sum(dataset):
     algorithms = json.loads(dataset.attrs["config"])["algorithms"]
     names = [algorithm["name"] for algorithm in algorithms if algorithm["weights"] == "bq"]
     dataset = dataset[["weight_sum", "status"]].sel(algorithm=names).compute()
-    styles = style.line_styles(names)
+    styles = panels.styles_of(dataset)
     rows = panels.pairs(dataset)
     sentences = []
     with style.ours():
@@ -68,8 +68,8 @@ def weight_sum(dataset):
             panels.write(right, notes, panels.LETTERS[3], "lower right")  # beside the curves
             left.set_ylim(bottom=0)
         panels.legend(
-            figure, panels.about_seeds(dataset.sizes["seed"]), *sentences,
-            handles=panels.handles(styles),
+            figure, panels.about_seeds(dataset.sizes["seed"]), *panels.about_sets(dataset),
+            *sentences, handles=panels.handles(styles),
         )  # fmt: skip
     return figure
 

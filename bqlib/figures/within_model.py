@@ -25,7 +25,7 @@ def within_model(dataset):
     integrands = integrands_of(dataset, within=True)
     dataset = dataset[["error", "status"]].sel(integrand=integrands).compute()
     n = dataset["n"].values
-    styles = style.line_styles(list(dataset["algorithm"].values))
+    styles = panels.styles_of(dataset)
     more = {"integrand": integrands} if len(integrands) > 1 else {}
     sentences = []
     with style.ours():
@@ -43,8 +43,8 @@ def within_model(dataset):
                 panels.draw_guides(axes, n, max(median[0] for _, median in medians.values()))
             panels.write(axes, notes, letters)
         panels.legend(
-            figure, panels.about_seeds(dataset.sizes["seed"]), *sentences,
-            handles=panels.handles(styles),
+            figure, panels.about_seeds(dataset.sizes["seed"]), *panels.about_sets(dataset),
+            *sentences, handles=panels.handles(styles),
         )  # fmt: skip
     return figure
 

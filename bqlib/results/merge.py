@@ -249,7 +249,8 @@ def _code_of(kind):
 def _meaning(kind, content):
     """What a content stands for: equal if the science is equal, up to the code of plug-ins."""
     if kind == "algorithms":
-        return content | {key: without_folder(content[key]) for key in _code_of(kind)}
+        code = {key: without_folder(content[key]) for key in _code_of(kind)}
+        return {"sizes": []} | content | code
     return json.loads(science_of(content))
 
 

@@ -154,7 +154,11 @@ def _bytes(spec, n, pool):
 
 
 def _smaller(spec, n, pool):
-    return replace(spec, n=n, candidates=replace(spec.candidates, size=pool))
+    algorithm = spec.algorithm
+    if algorithm.sizes:  # most of the time is that of the largest
+        algorithm = replace(algorithm, sizes=(n,))
+    smaller = replace(spec.candidates, size=pool)
+    return replace(spec, n=n, candidates=smaller, algorithm=algorithm)
 
 
 def as_text(rows, workers):

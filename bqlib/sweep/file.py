@@ -23,6 +23,7 @@ from pydantic import (
 from bqlib import embeddings
 from bqlib.candidates import SOURCES, Candidates
 from bqlib.checks import checked_points
+from bqlib.designs.design import is_point_set
 from bqlib.sweep import plugins, registry, shipped, yamlfile
 from bqlib.sweep.build import build_integrand, build_kernel
 from bqlib.sweep.experiment import Experiment
@@ -127,6 +128,9 @@ def checked(tree, folder, shelf, place, lines, problems=()):
     values = {key: tuple(v) if isinstance(v, list) else v for key, v in sweep}
     values["title"] = sweep.title or sweep.name
     values["targets"] = {label: content for label, content, _ in sweep.targets}
+    values["algorithms"] = _with_sizes(
+        sweep.algorithms, values.pop("sizes") or usual_sizes(sweep.n)
+    )
     experiment = Experiment(**values)
     problems = unworkable(experiment, reading.targets)
     if problems:
@@ -161,6 +165,27 @@ def shelf_of(path):
     """The folder of named targets of a sweep file: ``targets/`` beside it, or that of bqlib."""
     own = Path(path).parent / "targets"
     return own if own.is_dir() else shipped.TARGETS
+
+
+def usual_sizes(n):
+    """The sizes of sets in a sweep that names none: 5, 10, 20, 50, 100, ... below n, and n.
+
+    Examples
+    --------
+    >>> from bqlib.sweep.file import usual_sizes
+    >>> usual_sizes(400), usual_sizes(3)
+    ((5, 10, 20, 50, 100, 200, 400), (3,))
+    """
+    powers = range(len(str(n)))
+    return (*(s for p in powers for s in (10**p, 2 * 10**p, 5 * 10**p) if 5 <= s < n), n)
+
+
+def _with_sizes(algorithms, sizes):
+    """The algorithms; those whose points are a set with the sizes at which they are made."""
+    return tuple(
+        replace(one, sizes=sizes) if is_point_set(registry.find("design", one.design)) else one
+        for one in algorithms
+    )
 
 
 def _too_large(experiment):
@@ -375,6 +400,23 @@ def _points(value, info: ValidationInfo):
     return value
 
 
+def _size(value, info: ValidationInfo):
+    reading, n = info.context, info.data.get("n", math.inf)
+    if value > n:
+        raise ValueError(f"must be at most n = {n}, not {value}")
+    if value < max(reading.seen["sizes"], default=0):
+        raise ValueError(f"must be in rising order, but {value} follows a larger number")
+    algorithms = info.data.get("algorithms")
+    if algorithms is not None and not any(
+        is_point_set(registry.find("design", one.design)) for one in algorithms
+    ):
+        raise ValueError(
+            "is only for designs whose points are a set, such as joint, and this sweep has none: "
+            "leave it out. Other designs are measured at every n"
+        )
+    return reading.new("sizes", value)
+
+
 _WINDOW = {
     "type": "array",
     "items": {"type": "integer", "minimum": 1},
@@ -421,6 +463,9 @@ class _Sweep(Keys):
         Label, Annotated[dict[str, Any], AfterValidator(_integrand), Described(_integrand_schema)]
     ] = Field(default={}, description="a mapping from labels to families of test functions")
     n: Annotated[Count, AfterValidator(_points)] = Field(description="the largest number of points")
+    sizes: list[Annotated[Count, AfterValidator(_size)]] = Field(
+        default=[], description="the numbers of points of designs that make sets"
+    )
     seeds: Count = Field(description="the number of replications")
     seeds_per_job: Count = Field(default=10, description="the seeds that one job computes")
     rate_windows: list[Annotated[list[int], AfterValidator(_window), WithJsonSchema(_WINDOW)]] = (

@@ -18,7 +18,7 @@ TITLE = "Curves computed in Python"
 
 
 def experiments_of(
-    target, kernel, algorithms, n, seeds, lengthscales, candidates, integrands, rate_windows
+    target, kernel, algorithms, n, seeds, lengthscales, candidates, integrands, rate_windows, sizes
 ):
     """Checked sweeps, from objects and names: one for each set of length-scales.
 
@@ -47,6 +47,8 @@ def experiments_of(
         "integrands": _integrands({} if integrands is None else integrands),
         "rate_windows": _lists(rate_windows),
     }
+    if sizes is not None:
+        common["sizes"] = [_plain(size) for size in _sequence(sizes)]
     here = Path.cwd()
     experiments, problems = [], {}
     for scales, kernels in groups.items():

@@ -41,17 +41,14 @@ def unworkable(experiment, targets):
                 continue
             for label, target, kernel in kernels:
                 name = plugins.without_folder(getattr(algorithm, kind))
-                try:
-                    requirement(
-                        target,
-                        kernel,
-                        experiment.n,
-                        candidates=experiment.candidates,
-                        **parameters,
-                    )
-                except Exception as error:  # a plug-in may raise any
-                    text = f"{kind} {name} cannot work: {plugins.reason_of(error)}"
-                    found.setdefault((("algorithms", i), text), []).append(label)
+                for n in algorithm.sizes or (experiment.n,):
+                    try:
+                        requirement(
+                            target, kernel, n, candidates=experiment.candidates, **parameters
+                        )
+                    except Exception as error:  # a plug-in may raise any
+                        text = f"{kind} {name} cannot work: {plugins.reason_of(error)}"
+                        found.setdefault((("algorithms", i), text), []).append(label)
     return [
         (loc, f"{text} ({'; '.join(dict.fromkeys(labels))})")
         for (loc, text), labels in found.items()

@@ -46,6 +46,7 @@ PLACES = {
         "bq": "bqlib.weights:bq",
         "line_search": "bqlib.designs.frank_wolfe:line_search",
         "nonnegative": "bqlib.weights:nonnegative",
+        "own": "bqlib.designs.own_weights:own",
         "simplex": "bqlib.weights:simplex",
         "sum_to_one": "bqlib.weights:sum_to_one",
         "uniform": "bqlib.weights:uniform",
@@ -89,11 +90,6 @@ ALGORITHMS = {
     "sbq_simplex": ("sbq", "simplex"),
     "sbq_sum_to_one": ("sbq", "sum_to_one"),
 }
-# Designs whose points are a set: the first of n points are no design of their own.
-SETS = (
-    *("compress", "joint", "kernel_thinning", "stein_thinning"),
-    "bqlib.designs.kernel_thinning:kernel_thinning",
-)
 # What ``bqlib algorithms`` prints. Times are for n points, M candidates and d dimensions; the
 # docstring of each function says the same.
 COSTS = {
@@ -118,6 +114,7 @@ COSTS = {
         "bq": "O(n^3)",
         "line_search": "O(n^2)",
         "nonnegative": "O(n^4)",
+        "own": "O(n^2)",
         "simplex": "O(n^4)",
         "sum_to_one": "O(n^3)",
         "uniform": "O(n^2)",

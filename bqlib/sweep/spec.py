@@ -26,6 +26,8 @@ class Algorithm:
         Names in :mod:`bqlib.sweep.registry`, or places of plug-ins.
     design_parameters, weights_parameters : dict
         Parameters that differ from their defaults.
+    sizes : tuple of int
+        Of a design whose points are a set: the n at which it is made. Else empty: it has all n.
     """
 
     name: str
@@ -33,6 +35,12 @@ class Algorithm:
     weights: str
     design_parameters: dict = field(default_factory=dict)
     weights_parameters: dict = field(default_factory=dict)
+    sizes: tuple = ()
+
+    @property
+    def tells_prefixes(self):
+        """Whether its points at the largest n tell the weights at every n."""
+        return not self.sizes and self.weights != "own"
 
     def build(self):
         """The functions (design, weight rule)."""
@@ -101,7 +109,7 @@ class Spec:
         integrands = [build_integrand(content) for content in self.integrands.values()]
         design, rule = self.algorithm.build()
         arguments = target, kernel, design, rule, self.candidates, self.n, seed, integrands
-        return _timed(trial, *arguments)
+        return _timed(trial, *arguments, self.algorithm.sizes)
 
     def code_here(self):
         """Fingerprint of the code that the names stand for in this process."""
@@ -131,7 +139,7 @@ class Spec:
             "n": self.n,
             "code": self.fingerprint,
         }
-        for name in ("design_parameters", "weights_parameters"):
+        for name in ("design_parameters", "weights_parameters", "sizes"):
             if getattr(algorithm, name):
                 science[name] = getattr(algorithm, name)
         if self.integrands:
