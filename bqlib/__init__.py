@@ -43,6 +43,7 @@ _PUBLIC = {
     "mmd": "bqlib.discrepancy",
     "omp": "bqlib.designs.omp",
     "p_greedy": "bqlib.designs.p_greedy",
+    "recombination": "bqlib.designs.recombination",
     "rpcholesky": "bqlib.designs.rpcholesky",
     "sbq": "bqlib.designs.sbq",
     "sobol": "bqlib.designs.sobol",

@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import eigh
+from scipy.linalg import eigh, svd
 from scipy.optimize import linprog
 
 from bqlib.answers import checked_diagonal, checked_gram, checked_sample
@@ -21,15 +21,15 @@ from bqlib.targets import Empirical, Product, Target, Unnormalised
 from bqlib.weights import simplex
 
 Mean = Literal["exact", "pool"]
-Part = Literal["all", "10 n", "n^2"]
-RELEVANT = 1e-10  # of the largest eigenvalue; features of smaller ones are rounding to a program
+RELEVANT = 1e-12  # of the largest eigenvalue; features of smaller ones are rounding to a program
+REDUNDANT = 1e-13  # of the largest singular value: what follows from the others up to rounding
 PRECISION = 1e-12  # of the mean of each feature
 FEASIBLE = 1e-10  # the least tolerance that HiGHS takes
 BLOCK = 2048  # candidates whose features are computed together
 OF_DATA = "the features are integrated exactly over the data, not over the distribution behind them"
 
 
-def requires_part(
+def requires_words_and_pool(
     target: Target,
     kernel: Kernel,
     n: int,
@@ -37,17 +37,15 @@ def requires_part(
     candidates: Candidates,
     landmarks: int = 10,
     mean: Any = "exact",
-    part: Any = "all",
 ) -> None:
-    """Raise a ValueError or TypeError for a wrong parameter, fresh or too few candidates."""
+    """Raise a ValueError or TypeError for a wrong parameter or fresh candidates."""
     requires_pool(target, kernel, n, candidates=candidates)
     checked_count(landmarks, "landmarks", 1)
-    _checked_word(mean, "mean", get_args(Mean))
-    _size_of(_checked_word(part, "part", get_args(Part)), n, candidates.size)
+    _checked_mean(mean)
 
 
 @point_set
-@requires(requires_part)
+@requires(requires_words_and_pool)
 def recombination(
     target: Target,
     kernel: Kernel,
@@ -58,7 +56,6 @@ def recombination(
     initial: ArrayLike | None = None,
     landmarks: int = 10,
     mean: Mean = "exact",
-    part: Part = "all",
 ) -> Design:
     r"""Recombination: positive weights that integrate the leading features of the kernel exactly.
 
@@ -88,8 +85,6 @@ def recombination(
     mean : {"exact", "pool"}
         Which mean of the features the weights have. "exact" (default): that of the target, from the
         kernel mean. "pool": that of the candidates.
-    part : {"all", "10 n", "n^2"}
-        Which candidates it looks at: "all" (default), or the first 10 n or n^2 of them.
 
     Returns
     -------
@@ -140,8 +135,7 @@ def recombination(
     """
     request = checked_request(target, kernel, n, rng, candidates, initial)
     landmarks = checked_count(landmarks, "landmarks", 1)
-    _checked_word(mean, "mean", get_args(Mean))
-    _checked_word(part, "part", get_args(Part))
+    _checked_mean(mean)
     if len(request.initial) == request.n:
         return request.design(request.initial, simplex, [])
     if len(request.initial):
@@ -150,8 +144,8 @@ def recombination(
             "cannot start from given points: leave out initial, or give all n"
         )
     requires_pool(target, kernel, request.n, candidates=request.candidates)
-    assert request.pool is not None
-    pool = request.pool[: _size_of(part, request.n, len(request.pool))]
+    pool = request.pool
+    assert pool is not None
     own = _landmarks(request, pool, landmarks * request.n)
     basis = _basis(request.embedding.kernel, own, request.n - 1)
     features = _features(request.embedding.kernel, own, basis, pool)
@@ -196,16 +190,20 @@ def vertex(features: Array, means: Array, cost: Array) -> tuple[Indices, Array]:
     """
     matrix = np.vstack([features, np.ones(features.shape[1])])
     size = np.sqrt(np.mean(matrix**2, axis=1))
-    scale = 1 / np.where(size > 0, size, 1.0)  # so that one tolerance fits all rows
-    matrix *= scale[:, None]
-    wanted = np.append(means, 1.0) * scale
-    cost = cost / max(np.abs(cost).max(), np.finfo(float).tiny)
-    found = _solved(cost, matrix, wanted)
+    scale = 1 / np.where(size > 0, size, 1.0)
+    wanted = np.append(means, 1.0)
+    # The constant may all but be a combination of the features. So the program takes combinations
+    # of the rows that are orthogonal and of one size, as one tolerance is for all.
+    turn, sizes, rows_of_program = svd(matrix * scale[:, None], full_matrices=False)
+    kept = sizes > REDUNDANT * sizes[0]
+    program = rows_of_program[kept] * np.sqrt(matrix.shape[1])
+    right = (turn.T @ (wanted * scale))[kept] / sizes[kept] * np.sqrt(matrix.shape[1])
+    found = _solved(cost / max(np.abs(cost).max(), np.finfo(float).tiny), program, right)
     if found.x is not None:
         rows = np.flatnonzero(found.x)
-        weights = np.linalg.lstsq(matrix[:, rows], wanted, rcond=None)[0]
-        missed = np.abs(matrix[:, rows] @ weights - wanted) / scale
-        if len(rows) <= len(matrix) and weights.min() > 0 and missed.max() <= PRECISION:
+        weights = np.asarray(np.linalg.lstsq(program[:, rows], right, rcond=None)[0], dtype=float)
+        missed = np.abs(matrix[:, rows] @ weights - wanted)
+        if len(rows) <= len(program) and weights.min() > 0 and missed.max() <= PRECISION:
             return rows, weights
     raise ValueError(
         f"no positive weights on the {matrix.shape[1]} candidates integrate {len(means)} features "
@@ -223,21 +221,9 @@ def _solved(cost: Array, matrix: Array, wanted: Array) -> Any:
     return linprog(**program, method="highs-ipm") if found.status == 4 else found
 
 
-def _checked_word(word: Any, name: str, allowed: tuple[str, ...]) -> Any:
-    if word not in allowed:
-        raise ValueError(f"{name} is {word!r}; it must be one of {', '.join(allowed)}")
-    return word
-
-
-def _size_of(part: Part, n: int, size: int) -> int:
-    """How many candidates of a pool of this size are looked at."""
-    wanted = {"all": size, "10 n": 10 * n, "n^2": n**2}[part]
-    if wanted > size:
-        raise ValueError(
-            f'part="{part}" takes {wanted} candidates for n = {n}, but there are {size}: use more '
-            'candidates, or part="all"'
-        )
-    return wanted
+def _checked_mean(mean: Any) -> None:
+    if mean not in get_args(Mean):
+        raise ValueError(f"mean is {mean!r}; it must be one of {', '.join(get_args(Mean))}")
 
 
 def _landmarks(request: Request, pool: Array, count: int) -> Array:

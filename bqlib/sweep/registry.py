@@ -76,6 +76,7 @@ ALGORITHMS = {
     "stein_thinning": ("stein_thinning", "uniform"),
     "kernel_thinning": ("kernel_thinning", "uniform"),
     "compress": ("compress", "uniform"),
+    "recombination": ("recombination", "own"),
     "recombination_nonnegative": ("recombination", "nonnegative"),
     "frank_wolfe": ("frank_wolfe", "line_search"),
     "frank_wolfe_bq": ("frank_wolfe", "bq"),
