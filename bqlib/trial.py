@@ -59,7 +59,7 @@ def trial(
         shape (n,) and ``points`` (n, d), NaN beyond the rank reached; ``rank_reached``, a float;
         ``reason``, empty or why the curves end before n. With I integrands also ``error``
         and ``bound_ratio`` (n, I), ``error_quantile`` (n, I, 3). Of a set, curves are NaN except
-        at its sizes, and weights and points are those of the largest size reached.
+        at its sizes, and weights and points are those of the largest size.
 
     Notes
     -----
@@ -131,31 +131,28 @@ def _of_sets(
     integrands: Sequence[Any],
     seed: int,
 ) -> dict[str, Any]:
-    """Curves of a set at its sizes, NaN elsewhere."""
+    """Curves of a set at its sizes, NaN elsewhere.
+
+    A set may have fewer points than it was asked for: n is then what it was allowed.
+    """
     curves: dict[str, Array] = {}
-    reasons, reached = [], 0
+    reasons = []
     for size in sizes:
         made = make(size)
-        stops = [made.stop]
-        if len(made.points) == size:
-            row = final(made.rule, made.embedding, made.points)[None, :]
-            mmd = np.sqrt([mmd2(made.embedding, made.points, row[0])])
-            if np.isnan(mmd[0]):
-                stops.append("mmd is below the floor of float64")
-            found = _measured(made.embedding, made.points, row, row, mmd, integrands, seed)
-            found["duplicates"] = np.array([_repeats(made.points).sum()], dtype=float)
-            for name, values in found.items():
-                curves.setdefault(name, np.full((n, *values.shape[1:]), np.nan))
-                curves[name][size - 1] = values[0]
-            last = {"weights": row[0], "points": made.points}
-            reached = size
-        elif not made.stop:
-            raise ValueError(f"the design has {len(made.points)} points in place of {size}")
-        reasons += [f"at n = {size}: {stop}" for stop in stops if stop]
-    if not reached:
-        raise ValueError(f"no size was reached: {_joined(reasons)}")
-    padded = {name: _padded(values, n) for name, values in last.items()}
-    return curves | padded | {"rank_reached": float(reached), "reason": _joined(reasons)}
+        points, embedding = made.points, made.embedding
+        if len(points) > size:
+            raise ValueError(f"the design has {len(points)} points; it must have at most {size}")
+        row = final(made.rule, embedding, points)[None, :]
+        mmd = np.sqrt([mmd2(embedding, points, row[0])])
+        found = _measured(embedding, points, row, row, mmd, integrands, seed)
+        found["duplicates"] = np.array([_repeats(points).sum()], dtype=float)
+        for name, values in found.items():
+            curve = curves.setdefault(name, np.full((n, *values.shape[1:]), np.nan))
+            curve[size - 1] = values[0]
+        curves |= {"weights": _padded(row[0], n), "points": _padded(points, n)}
+        below = "mmd is below the floor of float64" if np.isnan(mmd[0]) else ""
+        reasons += [f"at n = {size}: {stop}" for stop in (made.stop, below) if stop]
+    return curves | {"rank_reached": float(sizes[-1]), "reason": _joined(reasons)}
 
 
 def _repeats(points: Array) -> Array:

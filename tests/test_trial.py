@@ -4,15 +4,19 @@ import pytest
 from bqlib import (
     Brownian,
     Candidates,
+    Design,
     Empirical,
     ExponentiatedQuadratic,
     GaussianMixture,
     embed,
     herding,
     iid,
+    joint,
+    kernel_thinning,
     mmd,
     sbq,
 )
+from bqlib.designs.own_weights import OwnWeights, own
 from bqlib.integrands import rkhs_ball, rough_bumps
 from bqlib.schema import QUANTILES
 from bqlib.streams import stream
@@ -180,3 +184,61 @@ def points_alone(target, kernel, n, *, rng, candidates):
 def test_what_a_function_of_ones_own_must_return_is_told(design, rule, integrands, said):
     with pytest.raises(TypeError, match=said):
         trial(TARGET, KERNEL, design, rule, POOL, 5, 0, integrands)
+
+
+SIZES = (4, 9, 20)
+
+
+def test_a_set_is_made_anew_at_each_size():
+    curves = trial(TARGET, KERNEL, kernel_thinning, uniform, POOL, 30, 4, INTEGRANDS, SIZES)
+    pool = POOL.draw(TARGET, stream("candidates", 4))
+    for n in SIZES:
+        rng = stream("design/kernel_thinning", 4)
+        made = kernel_thinning(TARGET, KERNEL, n, rng=rng, candidates=pool)
+        assert curves["mmd"][n - 1] == mmd(made.embedding, made.points, made.weights)
+        assert curves["weight_sum"][n - 1] == pytest.approx(1)
+        assert curves["min_weight"][n - 1] == 1 / n
+    assert curves["points"][:20].tolist() == made.points.tolist()
+    assert np.isnan(curves["points"][20:]).all() and curves["rank_reached"] == 20
+    assert curves["weights"][:20].tolist() == [1 / 20] * 20
+    elsewhere = np.delete(np.arange(30), np.array(SIZES) - 1)
+    for name in ("mmd", "weight_l1", "duplicates", "error", "error_quantile", "bound_ratio"):
+        assert np.isnan(curves[name][elsewhere]).all()
+        assert len(curves[name]) == 30
+    assert (curves["bound_ratio"][np.array(SIZES) - 1, 0] <= 1).all()
+
+
+def test_a_size_does_not_depend_on_the_others():
+    first, second = (
+        trial(TARGET, KERNEL, kernel_thinning, bq, POOL, 30, 4, sizes=sizes)
+        for sizes in ((9,), SIZES)
+    )
+    assert first["mmd"][8] == second["mmd"][8]
+
+
+def test_a_set_says_at_which_size_it_stopped():
+    target = Empirical([[0.0, 0.0], [1.0, 1.0], [2.0, 0.0]])
+    curves = trial(target, KERNEL, joint, bq, Candidates(10), 8, 0, sizes=(2, 8))
+    assert "at n = 8: " in curves["reason"] and "at n = 2" not in curves["reason"]
+    reached = np.isfinite(curves["weights"]).sum()
+    assert reached <= 3 and curves["rank_reached"] == 8
+
+
+def test_a_set_must_not_have_more_points_than_it_may():
+    def greedy(target, kernel, n, *, rng, candidates):
+        return iid(target, kernel, n + 1, rng=rng)
+
+    with pytest.raises(ValueError, match=r"has 4 points; it must have at most 3"):
+        trial(TARGET, KERNEL, greedy, uniform, POOL, 5, 0, sizes=(3,))
+
+
+def test_own_weights_are_those_of_the_design():
+    def weighted(target, kernel, n, *, rng, candidates):
+        made = iid(target, kernel, n, rng=rng)
+        return Design(made.embedding, made.points, OwnWeights(np.arange(n) / 10))
+
+    curves = trial(TARGET, KERNEL, weighted, own, POOL, 4, 0, sizes=(2, 4))
+    assert curves["weights"].tolist() == [0.0, 0.1, 0.2, 0.3]
+    assert curves["weight_sum"][[1, 3]] == pytest.approx([0.1, 0.6])
+    ours, theirs = (trial(TARGET, KERNEL, herding, rule, POOL, 9, 0) for rule in (own, uniform))
+    assert ours["mmd"].tolist() == theirs["mmd"].tolist()

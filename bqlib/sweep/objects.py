@@ -18,8 +18,9 @@ TITLE = "Curves computed in Python"
 
 
 def experiments_of(
-    target, kernel, algorithms, n, seeds, lengthscales, candidates, integrands, rate_windows, sizes
-):
+    target, kernel, algorithms, n, seeds, lengthscales, candidates, integrands, rate_windows,
+    sizes=None,
+):  # fmt: skip
     """Checked sweeps, from objects and names: one for each set of length-scales.
 
     The parameters are those of :func:`bqlib.curves`.

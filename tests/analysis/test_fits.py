@@ -159,13 +159,38 @@ def test_a_window_that_cannot_be_fitted_says_why(curves, window, reason):
     assert fitted["rate"].isnull().all()
 
 
-def test_a_set_of_points_has_no_rate(curves):
-    algorithms = [{"name": "iid", "design": "joint"}, {"name": "herding", "design": "herding"}]
-    found = fits.fit_rates(sweep(curves, algorithms=algorithms))
-    iid = found.sel(algorithm="iid")
-    assert (iid["n_seeds"] == 0).all() and iid["rate"].isnull().all()
-    assert (iid["reason"] == "its points are a set, so its curve has no rate").all()
-    assert {row["algorithm"] for row in fits.rate_rows(found)} == {"herding", "sbq"}
+def as_set(curves, name, sizes):
+    """The curves as those of a sweep in which one algorithm makes sets at these sizes alone."""
+    dataset = sweep(curves, algorithms=[{"name": name, "design": "joint", "sizes": sizes}])
+    elsewhere = (dataset["algorithm"] == name) & ~dataset["n"].isin(sizes)
+    return dataset.assign(mmd=dataset["mmd"].where(~elsewhere))
+
+
+def test_a_set_is_fitted_at_its_sizes(curves):
+    sizes = [5, *range(20, 401, 20)]
+    found = fits.fit_rates(as_set(curves, "herding", sizes), windows=[(20, 400), (21, 90)])
+    whole = fits.fit_rates(sweep(curves), windows=[(20, 400)])
+    ours, theirs = (
+        one.sel(algorithm="herding", model="power_law", window="20-400")["rate"].squeeze()
+        for one in (found, whole)
+    )
+    assert abs(float(ours) / float(theirs) - 1) < 0.05
+    long, short = (found.sel(algorithm="herding", window=w).squeeze() for w in ("20-400", "21-90"))
+    assert (
+        long["faster"] == "not shown" and long["reason"] == "a set: made at 20 sizes in this window"
+    )
+    assert short["reason"] == (
+        "a set: made at 3 sizes in this window; a fit needs at least 8 values of n"
+    )
+    others = found.sel(window="20-400").drop_sel(algorithm="herding")
+    assert (others["reason"] == "").all()
+
+
+def test_the_octaves_of_a_set_need_their_sizes(curves):
+    sizes = [20, 30, 40, 50, 70, 100, 150, 250, 400]
+    found = fits.fit_rates(as_set(curves, "sbq", sizes), windows=[(20, 400)])
+    own = found.sel(algorithm="sbq").squeeze()
+    assert own["n_seeds"] > 0 and own["faster"] == "untested" and own["local_slope"].isnull().all()
 
 
 def test_a_window_shorter_than_two_octaves_is_untested(curves):

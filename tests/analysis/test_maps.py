@@ -47,6 +47,15 @@ def test_maps_have_a_number_or_say_why_not():
     assert said(maps.map_of_rates(fits.fit_rates(curves, [(5, 9)]))) == ["no fit"] * 2 + none
 
 
+def test_a_set_has_no_error_where_it_was_not_made():
+    curves = sweep(
+        {"iid": 1 / N[None], "set": np.where(np.isin(N, [10, 50]), 1 / N, np.nan)[None]},
+        algorithms=[{"name": "set", "design": "joint", "sizes": [10, 50]}],
+    )
+    words = [maps.map_of_error(curves, n)["word"].squeeze().values.tolist() for n in (50, 60)]
+    assert words == [["", ""], ["", "not made"]]
+
+
 def test_a_rate_that_is_none_has_the_word_for_it():
     noise = np.random.default_rng(0).standard_normal((10, 100)) * 0.01
     exponential, floor = (

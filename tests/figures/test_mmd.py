@@ -111,3 +111,23 @@ def test_a_sweep_without_results_draws_and_says_what_is_missing(curves):
     figure = mmd(dataset)
     figure.draw_without_rendering()
     assert notes(figure.axes[0]).count("10 of 10 seeds missing") == 3
+
+
+def test_a_set_has_a_marker_at_each_of_its_sizes(curves):
+    sizes = [5, 20, 90]
+    config = {"name": "sbq", "design": "joint", "sizes": sizes}
+    dataset = sweep(curves, algorithms=[config])
+    dataset["mmd"].loc[{"algorithm": "sbq", "n": ~dataset["n"].isin(sizes)}] = np.nan
+    figure = mmd(dataset)
+    (axes,) = figure.axes
+    drawn = lines(axes, "median")
+    x, y = drawn["sbq"].get_data()
+    assert x.tolist() == sizes and drawn["sbq"].get_markevery() is None
+    np.testing.assert_array_equal(y, np.median(curves["sbq"][:, np.array(sizes) - 1], axis=0))
+    assert drawn["sbq"].get_linewidth() < drawn["iid"].get_linewidth()
+    assert lines(axes, "end") == {} and notes(axes) == ""
+    assert "sets, which are made anew for each n" in legend(figure)
+    dataset["mmd"].loc[{"algorithm": "sbq", "n": 90, "seed": 0}] = np.nan
+    (axes,) = mmd(dataset).axes
+    assert "ends at n = 20 in 1 of 10 seeds" in notes(axes).replace("\N{NO-BREAK SPACE}", " ")
+    assert "sets" not in legend(mmd(sweep(curves)))

@@ -20,7 +20,7 @@ from bqlib.sweep.words import SweepError
 
 KEYS = (
     "Allowed: name, title, targets, lengthscales, kernels, algorithms, candidates, "
-    "integrands, n, seeds, seeds_per_job, rate_windows, studies"
+    "integrands, n, sizes, seeds, seeds_per_job, rate_windows, studies"
 )
 COUNT = "must be a whole number without point or exponent, not"
 
@@ -28,10 +28,10 @@ COUNT = "must be a whole number without point or exponent, not"
 # --- What a good file gives
 
 
-@pytest.mark.parametrize("n", range(5))
+@pytest.mark.parametrize("n", range(6))
 def test_the_sweeps_of_the_readme_load(tmp_path, n):
     blocks = re.findall(r"```yaml\n(.*?)```", (CONFIG / "README.md").read_text(), flags=re.DOTALL)
-    assert len(blocks) == 5
+    assert len(blocks) == 6
     (tmp_path / "draws.csv").write_text("alpha,beta\n0,1\n1,0\n")
     (tmp_path / "sweep.yaml").write_text(blocks[n])
     sweep = load(tmp_path / "sweep.yaml", CONFIG / "targets")
@@ -708,3 +708,50 @@ def _mutate(sweep, kind, rng):
         holder[key] += rng.choice(["x", "-", " ", "2"])
     else:
         holder[key] *= rng.choice([0, -1, 2, 0.5])
+
+
+# --- Sizes of sets
+
+SET = ("algorithms: [", "algorithms: [joint, ")
+
+
+def test_only_sets_have_sizes(sweep_folder):
+    sweep = loaded(edited(SET, ("n: 40", "n: 40\nsizes: [3, 8, 40]")))
+    sizes = {algorithm.name: algorithm.sizes for algorithm in sweep.algorithms}
+    assert sizes.pop("joint") == (3, 8, 40) and set(sizes.values()) == {()}
+
+
+def test_sets_have_usual_sizes(sweep_folder):
+    joint, *_ = loaded(edited(SET)).algorithms
+    assert joint.sizes == (5, 10, 20, 40)
+
+
+def test_sizes_change_the_cells_of_sets_alone(sweep_folder):
+    digests = []
+    for sizes in ("[3, 8]", "[3, 9]"):
+        sweep = loaded(edited(SET, ("n: 40", f"n: 40\nsizes: {sizes}")))
+        digests.append({cell: sweep.spec(cell).digest for cell in sweep.cells()})
+    changed = {cell.algorithm for cell in digests[0] if digests[0][cell] != digests[1][cell]}
+    assert changed == {"joint"}
+
+
+@pytest.mark.parametrize(
+    "edits, problem",
+    [
+        ([SET, ("n: 40", "n: 40\nsizes: [3, 41]")], "sizes[1]: must be at most n = 40, not 41"),
+        (
+            [SET, ("n: 40", "n: 40\nsizes: [8, 3]")],
+            "sizes[1]: must be in rising order, but 3 follows a larger number",
+        ),
+        ([SET, ("n: 40", "n: 40\nsizes: [8, 8]")], "sizes[1]: 8 is already in the list"),
+        ([SET, ("n: 40", "n: 40\nsizes: [0]")], "sizes[0]: must be at least 1, not 0"),
+        (
+            [("n: 40", "n: 40\nsizes: [8]")],
+            "sizes[0]: is only for designs whose points are a set, such as joint, and this sweep "
+            "has none: leave it out. Other designs are measured at every n",
+        ),
+    ],
+)
+def test_wrong_sizes_are_told(sweep_folder, edits, problem):
+    [found] = problems_of(edited(*edits))
+    assert found.partition(": ")[2] == problem

@@ -193,6 +193,7 @@ def test_the_canonical_form_has_full_paths_and_only_parameters_that_were_changed
         "weights": f"{folder}/others.py:shrunk",
         "design_parameters": {"step": 3},
         "weights_parameters": {},
+        "sizes": [],
     }
 
 
