@@ -23,7 +23,7 @@ from bqlib.claims import (
     table_1,
 )
 from bqlib.claims.evidence import CORRECTED, FAILS, HOLDS, UNKNOWN, MissingError
-from bqlib.claims.table import KNOWN, exponents
+from bqlib.claims.huszar2012.table import KNOWN, exponents
 from bqlib.cli.main import main
 from bqlib.studies import cost, kernel_choice
 from bqlib.studies.plans import PLANS

@@ -1,0 +1,50 @@
+"""Which papers a sweep is of: those whose settings and algorithms it has."""
+
+from bqlib.published import has_papers_settings, has_settings_of_hayakawa2022
+
+
+def is_of_huszar2012(experiment):
+    """Whether a sweep has SBQ and herding at the settings of Huszar and Duvenaud (2012).
+
+    Only then can their claims be judged; some need studies too, and say so.
+
+    Parameters
+    ----------
+    experiment : bqlib.sweep.experiment.Experiment
+    """
+    names = {algorithm.name for algorithm in experiment.algorithms}
+    return {"sbq", "herding"} <= names and any(
+        has_papers_settings(cell.target, experiment.kernels[cell.kernel], cell.lengthscale)
+        for cell in experiment.cells()
+    )
+
+
+def is_of_hayakawa2022(experiment):
+    """Whether a sweep has recombination at settings of Hayakawa, Oberhauser and Lyons (2022).
+
+    Parameters
+    ----------
+    experiment : bqlib.sweep.experiment.Experiment
+    """
+    names = {algorithm.name for algorithm in experiment.algorithms}
+    return "recombination" in names and any(
+        has_settings_of_hayakawa2022(cell.target, experiment.kernels[cell.kernel])
+        for cell in experiment.cells()
+    )
+
+
+IS_OF = {"huszar2012": is_of_huszar2012, "hayakawa2022": is_of_hayakawa2022}
+
+
+def papers_of(experiment):
+    """Keys of the papers that a sweep is of, as in :data:`bqlib.claims.PAPERS`.
+
+    Parameters
+    ----------
+    experiment : bqlib.sweep.experiment.Experiment
+
+    Returns
+    -------
+    tuple of str
+    """
+    return tuple(key for key, is_of in IS_OF.items() if is_of(experiment))
