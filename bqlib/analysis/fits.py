@@ -261,7 +261,8 @@ def _fit(mmd, status, sizes, first, last):
     known = np.array(inside if sizes else range(first, last + 1), dtype=int)
     reasons, fits = _say(curves, status, known, last)
     if sizes:
-        reasons.insert(0, f"a set: made at {len(inside)} sizes in this window")
+        ends = f" from {inside[0]} to {inside[-1]}" if inside else ""
+        reasons.insert(0, f"a set: made at {len(inside)} sizes{ends} in this window")
     if not fits:
         return {"reason": "; ".join(reasons)}
     fitted = known if sizes else log_spaced(first, last)

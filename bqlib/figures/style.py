@@ -1,6 +1,7 @@
 """What all figures share: colours, lines and how they are written."""
 
 import io
+from itertools import cycle
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -84,16 +85,15 @@ def line_styles(algorithms, sets=()):
     dict
         Algorithm to {"color", "linestyle", "marker"}.
     """
-    others = [name for name in algorithms if name not in _KNOWN]
-    drawn = {
-        name: {
-            "color": _COLORS[i % len(_COLORS)],
-            "linestyle": _DASHES[i % len(_DASHES)],
-            "marker": _MARKERS[i % len(_MARKERS)],
-        }
-        for i, name in enumerate(others)
-    }
-    looks = {name: _KNOWN.get(name) or drawn[name] for name in algorithms}
+    known = {name: _KNOWN[name] for name in algorithms if name in _KNOWN}
+    taken = {(look["color"], look["marker"]) for look in known.values()}
+    turns = zip(cycle(_COLORS), cycle(_DASHES), cycle(_MARKERS))
+    free = (
+        {"color": color, "linestyle": dashes, "marker": marker}
+        for color, dashes, marker in turns
+        if (color, marker) not in taken
+    )
+    looks = {name: known.get(name) or next(free) for name in algorithms}
     return {name: look | FAINT if name in sets else look for name, look in looks.items()}
 
 

@@ -305,3 +305,17 @@ def test_nothing_runs_where_an_argument_is_wrong():
         "sbq_nonnegative, sbq_simplex, sbq_sum_to_one, or {name: ..., design: ..., weights: ...}",
         "bqlib.curves: n: must be at most 50, the number of candidates, not 60",
     ]
+
+
+def test_sets_have_sizes_of_their_own():
+    options = {"n": 8, "seeds": 1, "candidates": bqlib.Candidates(50), "progress": False}
+    square = bqlib.Uniform([0, 0], [1, 1])
+    found = bqlib.curves(
+        square, bqlib.Brownian(), ["sbq", "kernel_thinning"], sizes=[3, 8], **options
+    )
+    assert found.bq.sets == {"kernel_thinning": (3, 8)}
+    made = found.mmd.sel(algorithm="kernel_thinning").squeeze().notnull()
+    assert found.n[made.values].values.tolist() == [3, 8]
+    assert found.mmd.sel(algorithm="sbq").notnull().all()
+    with pytest.raises(SweepError, match=r"sizes\[0\]: is only for designs whose points are a set"):
+        bqlib.curves(square, bqlib.Brownian(), "sbq", sizes=[3], **options)

@@ -177,10 +177,11 @@ def test_a_set_is_fitted_at_its_sizes(curves):
     assert abs(float(ours) / float(theirs) - 1) < 0.05
     long, short = (found.sel(algorithm="herding", window=w).squeeze() for w in ("20-400", "21-90"))
     assert (
-        long["faster"] == "not shown" and long["reason"] == "a set: made at 20 sizes in this window"
+        long["faster"] == "not shown"
+        and long["reason"] == "a set: made at 20 sizes from 20 to 400 in this window"
     )
     assert short["reason"] == (
-        "a set: made at 3 sizes in this window; a fit needs at least 8 values of n"
+        "a set: made at 3 sizes from 40 to 80 in this window; a fit needs at least 8 values of n"
     )
     others = found.sel(window="20-400").drop_sel(algorithm="herding")
     assert (others["reason"] == "").all()

@@ -88,3 +88,9 @@ def test_figures_are_the_same_bytes_in_every_style_and_leave_it_alone(name, tmp_
 def test_no_figure_is_made_in_another_context():
     for file in Path(style.__file__).parent.glob("*.py"):
         assert "rc_context" not in file.read_text(encoding="utf-8"), file
+
+
+def test_no_two_algorithms_share_colour_and_marker():
+    names = ["joint", "block_sbq_5", *(f"rule_{i}" for i in range(20)), "sbq"]
+    looks = style.line_styles(names)
+    assert len({(look["color"], look["marker"]) for look in looks.values()}) == len(names)
