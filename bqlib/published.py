@@ -15,9 +15,6 @@ from bqlib.arrays import Array
 SHIFT = 29  # the figures of errors print n - 29 where n points were used
 
 
-CUBES = {"unit_line": 1, "unit_square": 2, "unit_cube": 3}  # targets of config/targets
-
-
 @cache
 def _data(paper: str) -> dict[str, Any]:
     return json.loads(files("bqlib").joinpath(f"data/{paper}.json").read_text("utf-8"))
@@ -133,3 +130,22 @@ def hayakawa2022(dim: int, order: int) -> dict[str, tuple[Array, Array, Array]]:
     raise ValueError(
         f"no numbers are published for dimension {dim} and order {order}; they are for {published}"
     )
+
+
+def setting_of_hayakawa2022(
+    target: dict[str, Any], kernel: dict[str, Any]
+) -> tuple[int, int] | None:
+    """Dimension and order of a cell of a sweep for which there are published errors, or None.
+
+    Parameters
+    ----------
+    target, kernel : dict
+        Settings as in the sweep: the family and its parameters.
+    """
+    lower, upper = (target.get(end) for end in ("lower", "upper"))
+    if target.get("family") != "uniform" or kernel.get("family") != "korobov":
+        return None
+    dim, order = len(lower or ()), kernel.get("order", 1)
+    known = [(setting["d"], setting["s"]) for setting in _data("hayakawa2022")["settings"]]
+    unit = lower == [0] * dim and upper == [1] * dim
+    return (dim, order) if unit and (dim, order) in known else None

@@ -1,6 +1,8 @@
 """Which papers a sweep is of: those whose settings and algorithms it has."""
 
-from bqlib.published import has_papers_settings, has_settings_of_hayakawa2022
+import json
+
+from bqlib.published import has_papers_settings, setting_of_hayakawa2022
 
 
 def is_of_huszar2012(experiment):
@@ -28,8 +30,9 @@ def is_of_hayakawa2022(experiment):
     """
     names = {algorithm.name for algorithm in experiment.algorithms}
     return "recombination" in names and any(
-        has_settings_of_hayakawa2022(cell.target, experiment.kernels[cell.kernel])
-        for cell in experiment.cells()
+        setting_of_hayakawa2022(target, kernel)
+        for target in experiment.targets.values()
+        for kernel in experiment.kernels.values()
     )
 
 
@@ -48,3 +51,18 @@ def papers_of(experiment):
     tuple of str
     """
     return tuple(key for key, is_of in IS_OF.items() if is_of(experiment))
+
+
+def hayakawa2022_setting(dataset, cell):
+    """Dimension and order of a cell that has published errors of Hayakawa's, or None.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        As :func:`bqlib.open_results` gives it.
+    cell : dict
+        Labels of at least its target and kernel.
+    """
+    config = json.loads(dataset.attrs["config"])
+    target, kernel = config["targets"][cell["target"]], config["kernels"][cell["kernel"]]
+    return setting_of_hayakawa2022(target, kernel)

@@ -7,7 +7,7 @@ import json
 import textwrap
 from dataclasses import asdict
 
-from bqlib.claims import huszar2012
+from bqlib.claims import hayakawa2022, huszar2012
 from bqlib.claims.evidence import (
     UNKNOWN,
     VERDICTS,
@@ -33,7 +33,7 @@ __all__ = [
     "table_1",
 ]
 
-PAPERS = {paper.key: paper for paper in (huszar2012.PAPER,)}
+PAPERS = {paper.key: paper for paper in (huszar2012.PAPER, hayakawa2022.PAPER)}
 FIRST = huszar2012.PAPER.key  # of which claims are that name no paper: older versions wrote them
 
 

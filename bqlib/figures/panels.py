@@ -14,6 +14,10 @@ COLUMNS = {1: 1, 2: 2, 3: 3, 4: 2}  # of so many panels
 LETTERS = {1: 60, 2: 42, 3: 28}  # that fit on a line of notes, where so many panels share a row
 SETS = "Faint lines with a marker at each size: sets, which are made anew for each n."
 THIN_LINES = "Thin lines with a marker at the end: published by Huszár and Duvenaud (2012)."
+THIN_LINES_OF_MEANS = (
+    "Thin lines with a marker at the end: roots of the mean squared errors published by Hayakawa, "
+    "Oberhauser and Lyons (2022)."
+)
 
 
 def grid(
