@@ -71,7 +71,7 @@ def competes_with_the_optimum(evidence):
 
 
 @claim(
-    "Experiments",
+    "Published errors",
     "With its best weights, recombination is better than draws with BQ weights",
     "holds if its mean squared error is smaller in every setting in which both are, at every n",
 )
@@ -91,7 +91,7 @@ def better_than_draws(evidence):
 
 
 @claim(
-    "Experiments",
+    "Published errors",
     "Weights of the smallest worst-case error improve recombination at every n",
     "holds if the squared error is smaller in every seed, up to rounding",
 )
