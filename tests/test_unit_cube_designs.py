@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from project import PROJECT
 from scipy import stats
 
 from bqlib import (
@@ -360,6 +361,22 @@ def test_a_lattice_beats_other_points_of_the_square():
 def test_smoother_kernels_have_smaller_errors_on_a_lattice():
     found = [equal(lattice(SQUARE, Korobov(order), 55, rng=0)) for order in (1, 2, 3)]
     assert found[1] < found[0] / 10 and found[2] < found[1] / 5
+
+
+def test_the_page_has_the_errors_of_64_points():
+    text = (PROJECT / "docs" / "designs.md").read_text(encoding="utf-8")
+    table = text[text.index("| rule | order 1 |") : text.index("On a lattice, BQ weights")]
+    rows = [line.strip("|").split("|") for line in table.strip().splitlines()[2:]]
+    assert [row[0].strip(" `") for row in rows] == [
+        *("iid", "latin_hypercube", "halton", "sobol", "lattice")
+    ]
+    for name, *promised in rows:
+        rule = registry.find("design", name.strip(" `"))
+        found = []
+        for order in (1, 3):
+            made = [rule(SQUARE, Korobov(order), 64, rng=seed) for seed in range(50)]
+            found += [np.mean([equal(d) for d in made]), np.mean([best(d)[0] for d in made])]
+        np.testing.assert_allclose(np.sqrt(found), np.array(promised, dtype=float), rtol=6e-3)
 
 
 def test_the_algorithms_of_these_rules_are_registered():
