@@ -58,7 +58,7 @@ def from_cube(target: Target, cube: Array) -> Array:
 def opened(cube: Array) -> Array:
     """Random points of the closed unit cube, of which those that rounding put on 0 or 1 are moved.
 
-    There many targets have no quantile. Each moves by less than its own rounding error.
+    There many targets have no quantile. None moves by more than 2^-53, the rounding of such sums.
     """
     return np.clip(cube, 2.0**-54, 1 - 2.0**-53)
 
