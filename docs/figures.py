@@ -12,6 +12,7 @@ from bqlib import (
     Empirical,
     ExponentiatedQuadratic,
     GaussianMixture,
+    Korobov,
     Matern,
     Product,
     RationalQuadratic,
@@ -168,6 +169,23 @@ def designs():
     return figure
 
 
+def unit_cube():
+    """Even points of the unit square, and their MMD for the Korobov kernel of order 1."""
+    square = Uniform([0.0, 0.0], [1.0, 1.0])
+    figure = Figure(figsize=(9, 2.5), layout="constrained")
+    rules = ["latin_hypercube", "halton", "sobol", "lattice"]
+    for axes, name in zip(figure.subplots(1, 4), rules, strict=True):
+        design = getattr(bqlib, name)(square, Korobov(), 55, rng=0)
+        axes.plot(*design.points.T, "o", color=INK, markersize=3.5, clip_on=False)
+        error = mmd(design.embedding, design.points, design.weights)
+        axes.set_title(f"{algorithm_name(name)}  {error:.3f}")
+        axes.set(xlim=(0, 1), ylim=(0, 1), xticks=[], yticks=[], aspect="equal")
+        axes.grid(False)
+        axes.spines[:].set_visible(True)
+        axes.spines[:].set_color("#b8c4cc")
+    return figure
+
+
 def weights():
     """Weight rules on independent draws: the weights of 100 of them, and the MMD of the first n."""
     mixture, kernel = paper_mixture(), ExponentiatedQuadratic(0.5, scale="density")
@@ -215,7 +233,8 @@ def recombination():
 
 
 FIGURES = {
-    make.__name__: make for make in (kernels, targets, embeddings, designs, weights, recombination)
+    make.__name__: make
+    for make in (kernels, targets, embeddings, designs, unit_cube, weights, recombination)
 }
 
 if __name__ == "__main__":

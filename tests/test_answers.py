@@ -29,7 +29,8 @@ from bqlib.sweep import registry
 from bqlib.weights import PrefixWeights, bq, conditioning, final, sum_to_one, uniform
 
 DESIGNS = sorted(registry.PLACES["design"])
-FREE = ["iid", "sobol"]  # they look at no candidates
+CUBE = ["grid", "halton", "latin_hypercube", "lattice", "sobol"]  # mapped from the unit cube
+FREE = ["iid", *CUBE]  # they look at no candidates
 SIZE = 40
 POOL = np.random.default_rng(0).normal(size=(SIZE, 2))
 NORMAL = GaussianMixture([1.0], [[0.0, 0.0]], [np.eye(2)])
@@ -129,16 +130,19 @@ def test_a_design_names_the_candidate_with_a_bad_answer(name, kind, row, value, 
 @pytest.mark.parametrize("fresh", [False, True])
 def test_no_function_is_called_without_points(name, kind, fresh):
     target, kernel = pair(kind, np.zeros(2))
-    if name == "sobol":
+    if name == "grid":
+        return  # one dimension
+    if name in CUBE:
         target = GaussianMixture(NORMAL.weights, NORMAL.means, NORMAL.covariances)
         kernel = Stein(target, 0.8, constant=1.0)
     pool = Candidates(SIZE, fresh=True) if fresh else POOL
     if name == "stein_thinning":
         kernel = Stein(target, 0.8)
-    halving = name in ("compress", "kernel_thinning")  # neither starts from points, nor is fresh
+    halving = name in ("compress", "kernel_thinning")
     if halving and fresh:
         return
-    for initial in (None, np.empty((0, 2)), POOL[:3] + 0.01)[: 2 if halving else 3]:
+    whole = halving or name in ("latin_hypercube", "lattice")  # they do not start from points
+    for initial in (None, np.empty((0, 2)), POOL[:3] + 0.01)[: 2 if whole else 3]:
         options = {"rng": 0, "candidates": pool, "initial": initial}
         design = getattr(bqlib, name)(target, kernel, 5, **options)
         assert np.isfinite(design.weights).all()
@@ -271,7 +275,7 @@ def test_draws_of_a_target_are_checked(draws, said, fresh):
     target, kernel = pair("")
     target.sample = lambda n, rng: draws(n)
     for name in DESIGNS:
-        if name == "sobol" or (fresh and name in ("compress", "kernel_thinning")):
+        if name in CUBE or (fresh and name in ("compress", "kernel_thinning")):
             continue
         own = Stein(target) if name == "stein_thinning" else kernel
         with pytest.raises(ValueError, match=said):

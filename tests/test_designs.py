@@ -51,9 +51,12 @@ TARGET = GaussianMixture(
 KERNEL = ExponentiatedQuadratic(0.6)
 POOL = TARGET.sample(400, np.random.default_rng(0))
 SETS = ["compress", "joint", "kernel_thinning", "recombination"]  # not sequences
-ALL = sorted({*registry.PLACES["design"]} - {*SETS, "stein_thinning"})  # which has its own kernel
-FREE = ["iid", "sobol"]  # they look at no candidates
-RANDOM = ["iid", "sobol", "rpcholesky"]
+CUBE_SETS = ["grid", "latin_hypercube", "lattice"]  # see test_unit_cube_designs.py
+ALL = sorted(
+    {*registry.PLACES["design"]} - {*SETS, *CUBE_SETS, "stein_thinning"}  # which has its own kernel
+)
+FREE = ["halton", "iid", "sobol"]  # they look at no candidates
+RANDOM = [*FREE, "rpcholesky"]
 NEWTON = ["sbq", "omp", "p_greedy", "fp_greedy", "rpcholesky"]
 GREEDY = [name for name in ALL if name not in RANDOM]
 DISTINCT = [*NEWTON, "block_sbq"]

@@ -228,7 +228,7 @@ def paper():
 
 
 def test_the_table_of_rules_has_the_mmds_of_the_study(paper):
-    page = (ROOT / "docs" / "designs.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "designs.md").read_text(encoding="utf-8").partition("\n## ")[0]
     row = re.compile(r"^\| `(\w+)` \|.* \| (0\.\d+) \| 0\.\d+ \|$", re.MULTILINE)
     printed = {name: float(mmd) for name, mmd in row.findall(page)}
     assert len(printed) == 11

@@ -66,7 +66,10 @@ EQ = ExponentiatedQuadratic([0.5, 0.3], scale="density")
 FULL_EQ = ExponentiatedQuadratic(covariance=[[0.3, 0.1], [0.1, 0.2]])
 MATERNS = [Matern([0.5, 0.8], nu=nu, scale="density") for nu in (0.5, 1.5, 2.5)]
 RQ = RationalQuadratic([0.5, 0.7], alpha=1.7, scale="density")
-UNIT_CUBE = [Brownian(), BrownianBridge(), IntegratedBrownian(), L2Star(), Korobov()]
+UNIT_CUBE = [
+    *(Brownian(), BrownianBridge(), IntegratedBrownian(), L2Star()),
+    *(Korobov(), Korobov(2), Korobov(3)),
+]
 FACTORS = OnCoordinates(Matern(0.3), [1]) * OnCoordinates(ExponentiatedQuadratic(0.4), [0])
 
 PAIRS = [

@@ -38,7 +38,7 @@ from bqlib.pivots import distinct_points, first_occurrence
 from bqlib.sweep import registry
 from bqlib.weights import bq, nonnegative, simplex, sum_to_one, uniform
 
-WITHOUT_POOL = ("iid", "sobol")
+WITHOUT_POOL = ("grid", "halton", "iid", "latin_hypercube", "lattice", "sobol")
 OFF_THE_POOL = ("joint",)  # moves points, and has a test of its own below
 DESIGNS = [
     registry.find("design", name)
@@ -274,7 +274,7 @@ def test_designs(case, form, design, share, start):
 @few
 @given(
     case=cases(),
-    design=st.sampled_from([*DESIGNS, bqlib.iid, bqlib.sobol]),
+    design=st.sampled_from([*DESIGNS, *(registry.find("design", name) for name in WITHOUT_POOL)]),
     source=st.sampled_from(["target", "inflated", "box"]),
     fresh=st.booleans(),
 )

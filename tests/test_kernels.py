@@ -1,7 +1,9 @@
 """Kernels: values, gradients and integrals against independent formulas."""
 
 from decimal import Decimal, localcontext
+from fractions import Fraction
 from functools import partial
+from math import factorial
 
 import numpy as np
 import pytest
@@ -42,7 +44,10 @@ STATIONARY = [
     RationalQuadratic([0.5, 0.7], alpha=0.7),
     RationalQuadratic(0.5, alpha=3.0, scale="density"),
 ]
-UNIT_CUBE = [Brownian(), BrownianBridge(), IntegratedBrownian(), L2Star(), Korobov()]
+UNIT_CUBE = [
+    *(Brownian(), BrownianBridge(), IntegratedBrownian(), L2Star()),
+    *(Korobov(), Korobov(2), Korobov(3)),
+]
 OTHERS = [
     Stein(MIXTURE, 0.6),
     Stein(MIXTURE, [0.6, 0.9], beta=-0.3, constant=1.0),
@@ -318,6 +323,66 @@ def test_korobov_is_its_fourier_series():
     for difference in (0.0, 0.3, 0.85):
         series = 1 + 2 * np.sum(np.cos(2 * np.pi * h * difference) / h**2)
         assert Korobov()([[difference]], [[0.0]])[0, 0] == pytest.approx(series, abs=1.1e-5)
+
+
+PI = Fraction("3.14159265358979323846264338327950288419716939937510")
+BERNOULLI = {  # coefficients of B_2, B_4 and B_6, from the highest power of t
+    1: (1, -1, Fraction(1, 6)),
+    2: (1, -2, 1, 0, Fraction(-1, 30)),
+    3: (1, -3, Fraction(5, 2), 0, Fraction(-1, 2), 0, Fraction(1, 42)),
+}
+
+
+def exact_korobov(order, t):
+    """Value and derivative in t, by the definition, in fractions."""
+    height = (-1) ** (order - 1) * (2 * PI) ** (2 * order) / factorial(2 * order)
+    value = slope = Fraction(0)
+    for coefficient in BERNOULLI[order]:
+        value, slope = value * t + coefficient, slope * t + value
+    return 1 + height * value, height * slope
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_korobov_has_all_digits_of_its_definition(order):
+    ends = 2.0 ** -np.arange(1, 54)
+    t = np.concatenate([[0.0, 1e-300], ends, 1 - ends, np.random.default_rng(0).random(200)])
+    kernel, zero = Korobov(order), np.zeros((1, 1))
+    exact = [exact_korobov(order, Fraction(each)) for each in t.tolist()]
+    values, slopes = np.array([[float(each) for each in pair] for pair in exact]).T
+    height, steepest = float(exact_korobov(order, Fraction(0))[0]), np.abs(slopes).max()
+    errors = kernel(t[:, None], zero)[:, 0] - values
+    assert np.abs(errors).max() < 1e-15 * height
+    inside = t > 0  # at 0, the kernel of order 1 has no derivative
+    errors = kernel.gradient(t[inside, None], zero)[:, 0, 0] - slopes[inside]
+    assert np.abs(errors).max() < 2e-15 * steepest
+    assert kernel.gradient(zero, zero).item() == 0
+    x, y = np.random.default_rng(1).random((2, 20, 2))
+    np.testing.assert_array_equal(kernel(x, y), kernel(y, x).T)
+
+
+def test_korobov_of_order_one_is_the_parabola_bit_for_bit():
+    x, y = np.random.default_rng(0).random((2, 50, 1))
+    t = np.abs(x - y.T)
+    for kernel in (Korobov(), Korobov(1), Korobov(order=np.int64(1))):
+        assert kernel.order == 1
+        np.testing.assert_array_equal(kernel(x, y), 1 + 2 * np.pi**2 * (t * (t - 1) + 1 / 6))
+        slope = 2 * np.pi**2 * (2 * (x - y.T) - np.sign(x - y.T))
+        np.testing.assert_array_equal(kernel.gradient(x, y)[:, :, 0], slope)
+
+
+@pytest.mark.parametrize(
+    "order, error, said",
+    [
+        (0, ValueError, "order is 0; it must be 1, 2 or 3"),
+        (4, ValueError, "order is 4; it must be 1, 2 or 3"),
+        (1.5, TypeError, "order is 1.5; it must be a whole number"),
+        (True, TypeError, "order is True; it must be a whole number"),
+        ("2", TypeError, "order is '2'; it must be a whole number"),
+    ],
+)
+def test_other_orders_of_korobov_are_refused(order, error, said):
+    with pytest.raises(error, match=said):
+        Korobov(order)
 
 
 @pytest.mark.parametrize("kernel", UNIT_CUBE, ids=name_of)

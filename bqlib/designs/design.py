@@ -37,8 +37,9 @@ class Design:
 
     Every rule returns one, and you can make one of points that you have. The first m points are the
     design of size m, except for :func:`joint`, :func:`recombination`, :func:`kernel_thinning`,
-    :func:`compress` and :func:`stein_thinning`, whose points are one set. `weights` has the weights
-    of all n points, and :meth:`integrate` estimates integrals.
+    :func:`compress`, :func:`stein_thinning`, :func:`latin_hypercube`, :func:`lattice` and
+    :func:`grid`, whose points are one set. `weights` has the weights of all n points, and
+    :meth:`integrate` estimates integrals.
 
     Attributes
     ----------

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
 from scipy.stats import qmc
 
 from bqlib.arrays import Array, Seed
 from bqlib.candidates import Candidates
 from bqlib.checks import checked_count, checked_rng
 from bqlib.designs.design import Design, Pool, checked_request_without_pool, requires
+from bqlib.designs.unit_cube_map import cube_dim, from_cube
 from bqlib.kernels import Kernel
-from bqlib.marginals import Marginals
 from bqlib.streams import Spawning
-from bqlib.targets import GaussianMixture, Product, Target, Uniform
+from bqlib.targets import Target
 from bqlib.weights import uniform
 
 BITS = 30  # of each coordinate in [0, 1)
@@ -26,7 +24,7 @@ def requires_map(target: Target, kernel: Kernel, n: int, *, candidates: Candidat
 
 
 def _refuse(target: Target, n: int) -> None:
-    cube_dim(target)
+    cube_dim(target, "sobol")
     if n > 2**BITS:
         raise ValueError(
             f"n is {n}; a Sobol sequence has at most 2^{BITS} = {2**BITS} points: use a smaller n, "
@@ -153,46 +151,7 @@ def _scrambled(target: Target, n: int, rng: Spawning) -> Array:
     """The first n points of the sequence, shape (n, d)."""
     _refuse(target, n)
     # The engine scrambles by children of its generator.
-    engine = qmc.Sobol(cube_dim(target), bits=BITS, rng=rng.seeded())
+    engine = qmc.Sobol(cube_dim(target, "sobol"), bits=BITS, rng=rng.seeded())
     # A whole power of two, as the engine advises; the middle of each bin, as 0 has no quantile.
     cube = engine.random_base2(max(n - 1, 1).bit_length())[:n] + 0.5 ** (BITS + 1)
-    return _from_cube(target, cube)
-
-
-def cube_dim(target: Target) -> int:
-    """How many coordinates of the unit cube make one point; a TypeError if there is no map."""
-    match target:
-        case Uniform() | Marginals():
-            return target.dim
-        case GaussianMixture():
-            return target.dim + (len(target.weights) > 1)
-        case Product():
-            return sum(cube_dim(block) for block in target.blocks)
-    raise TypeError(
-        f"sobol cannot map the unit cube to {type(target).__name__}; it works for GaussianMixture, "
-        "Uniform, Marginals and Product of these. For other targets use sbq or herding, which need "
-        "a kernel"
-    )
-
-
-def _from_cube(target: Target, cube: Array) -> Array:
-    """Points of the open unit cube to points of the target, (n, cube dim) to (n, d)."""
-    match target:
-        case Uniform():
-            return target.lower + (target.upper - target.lower) * cube
-        case GaussianMixture():
-            component = np.zeros(len(cube), dtype=int)
-            if len(target.weights) > 1:
-                cumulated = np.cumsum(target.weights)
-                component = np.searchsorted(cumulated, cube[:, 0] * cumulated[-1], side="right")
-            factors = np.linalg.cholesky(target.covariances)[component]
-            normal = ndtri(cube[:, -target.dim :])
-            return target.means[component] + np.einsum("nij,nj->ni", factors, normal)
-        case Marginals():
-            pairs = zip(target.marginals, cube.T, strict=True)
-            return np.column_stack([marginal.ppf(column) for marginal, column in pairs])
-        case Product():
-            ends = np.cumsum([cube_dim(block) for block in target.blocks])
-            parts = zip(target.blocks, np.split(cube, ends[:-1], axis=1), strict=True)
-            return np.concatenate([_from_cube(block, part) for block, part in parts], axis=1)
-    raise AssertionError  # cube_dim has refused all others
+    return from_cube(target, cube)

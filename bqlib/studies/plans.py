@@ -14,12 +14,15 @@ SWITCHES = (50, 100, 200)  # points of SBQ before herding takes over
 BLOCKS = (5, 20, 50)  # points between two fits of SBQ in blocks
 SHARES = (0.125, 0.25, 0.5, 1.0)  # of n and of the pool, at which costs are measured
 # Algorithms of sweeps that are not compared: BLOCKS replace the first, and the others differ from
-# sbq_nonnegative in one constraint. Stein thinning needs a kernel of its own. The points of the
-# rest are sets; joint has a design for each size, in other studies.
+# sbq_nonnegative in one constraint. Stein thinning needs a kernel of its own. Halton points
+# are much like Sobol points. The points of the rest are sets; joint has a design for each size, in
+# other studies.
 LEFT_OUT = (
     *("block_sbq", "sbq_simplex", "sbq_sum_to_one", "stein_thinning"),
+    *("halton", "halton_bq"),
     *("joint", "compress", "kernel_thinning"),
     *("recombination", "recombination_nonnegative"),
+    *("latin_hypercube", "latin_hypercube_bq", "lattice", "lattice_bq", "grid", "grid_bq"),
 )
 
 

@@ -37,9 +37,12 @@ def test_ours_pass(kind, name):
     findings = check_plugin(kind, registry.find(kind, name), parameters)
     assert len(findings) >= 6 or name == "own"
     failed = [finding.text.partition(":")[0] for finding in findings if not finding.passed]
-    # Own weights are those of designs: there are none of points alone.
-    own = (kind, name) == ("weights", "own")
-    assert failed == ["it returns PrefixWeights"] * own
+    expected = []
+    if name == "grid":  # nothing is drawn
+        expected = ["another stream gives another result"]
+    if name == "own":  # of designs: points alone have none
+        expected = ["it returns PrefixWeights"]
+    assert failed == expected
 
 
 def failures(kind, function, **parameters):
@@ -241,7 +244,7 @@ def test_a_design_that_changes_its_pool_or_leaves_it_is_told():
         "it picks from the pool, and leaves it unchanged: it changes the pool"
     ]
     notes = [finding.text for finding in check_plugin("design", registry.find("design", "iid"), {})]
-    assert any("(20 points are not from the pool)" in note for note in notes)
+    assert any("(16 points are not from the pool)" in note for note in notes)
 
 
 @pytest.mark.parametrize(

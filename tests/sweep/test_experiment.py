@@ -19,7 +19,9 @@ from bqlib.sweep.build import build_integrand
 from bqlib.sweep.file import load
 from bqlib.sweep.spec import Algorithm, Cell
 
-ON_ANY_KERNEL = sorted({*registry.ALGORITHMS} - {"stein_thinning"})
+# Not for every kernel, n or dimension:
+SPECIAL = {"stein_thinning", "lattice", "lattice_bq", "grid", "grid_bq"}
+ON_ANY_KERNEL = sorted({*registry.ALGORITHMS} - SPECIAL)
 # Each example overwrites the sweep file of the one before.
 IN_ONE_FOLDER = settings(
     deadline=None,

@@ -57,7 +57,8 @@ def only(**arguments):
             },
             1.0,
         ),
-        (Korobov(), {"family": "korobov"}, 1.0),
+        (Korobov(), {"family": "korobov", "order": 1}, 1.0),
+        (Korobov(3), {"family": "korobov", "order": 3}, 1.0),
     ],
     ids=lambda value: type(value).__name__,
 )

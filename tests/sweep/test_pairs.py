@@ -3,6 +3,7 @@
 import re
 from itertools import product
 
+import numpy as np
 import pytest
 from written_sweep import loaded, problems_of
 
@@ -91,6 +92,22 @@ def test_problems_of_pairs_are_told_with_their_lines_all_at_once():
     problems = problems_of(sweep(data, KERNELS["matern"], algorithms))
     assert len(problems) == len(told)
     assert all(map(str.startswith, problems, told)), problems
+
+
+def test_a_sweep_of_a_size_that_a_lattice_has_not_is_refused_with_the_nearest():
+    text = sweep(TARGETS["uniform"], "{family: korobov, order: 3}", ["lattice", "halton_bq"])
+    [problem] = problems_of(
+        text.replace("n: 4", "n: 20\nsizes: [8, 20]").replace("size: 12", "size: 30")
+    )
+    assert "algorithms[0]: design lattice cannot work: n is 20; a lattice of 2 coord" in problem
+    assert "use 16 or 21" in problem
+    [problem] = problems_of(text.replace("order: 3", "order: 4"))
+    assert "order is 4; it must be 1, 2 or 3" in problem
+    experiment = loaded(text)
+    for cell in experiment.cells():
+        spec = experiment.spec(cell)
+        assert "'order': 3" in repr(spec)
+        assert np.isfinite(spec.run(0)[0]["mmd"]).all()
 
 
 def test_parameters_of_joint_are_checked():

@@ -24,14 +24,14 @@ from bqlib.sweep.check_plugin.assertions import (
 from bqlib.sweep.check_plugin.pairs import targets_for
 from bqlib.weights import bq
 
-N = 20  # points of designs and weight rules
+N = 16  # points of designs and weight rules; a power of 2, as some lattices need
 KERNEL = kernels.ExponentiatedQuadratic(0.7)
 
 
 def verify_design(findings, function, parameters):
     """Check a design on a small problem."""
-    target, candidates = targets_for(2)[0], Candidates(200)
-    kernel = _kernel_for(function, target, candidates, parameters)
+    candidates = Candidates(200)
+    target, kernel = _problem_for(function, candidates, parameters)
 
     def run(n, rng, pool=candidates):
         return function(target, kernel, n, rng=rng, candidates=pool, **parameters)
@@ -47,14 +47,22 @@ def verify_design(findings, function, parameters):
     findings.verify("its weights have a finite MMD", _finite_mmd, design)
 
 
-def _kernel_for(design, target, candidates, parameters):
-    """The kernel to check a design with: a Stein kernel if it says that it needs one."""
-    try:
-        if hasattr(design, "requires"):
-            design.requires(target, KERNEL, N, candidates=candidates, **parameters)
-    except TypeError:
-        return kernels.Stein(target, 0.7, constant=1.0)
-    return KERNEL
+def _problem_for(design, candidates, parameters):
+    """A target and a kernel to check a design with: the first pair that it does not refuse."""
+    mixture = targets_for(2)[0]
+    pairs = (
+        (mixture, KERNEL),
+        (mixture, kernels.Stein(mixture, 0.7, constant=1.0)),
+        (targets_for(1)[1], KERNEL),  # the unit interval
+    )
+    for target, kernel in pairs:
+        try:
+            if hasattr(design, "requires"):
+                design.requires(target, kernel, N, candidates=candidates, **parameters)
+        except (TypeError, ValueError):
+            continue
+        return target, kernel
+    return pairs[0]
 
 
 def _design(run, target):
