@@ -114,7 +114,7 @@ def hayakawa2022(dim: int, order: int) -> dict[str, tuple[Array, Array, Array]]:
     Examples
     --------
     >>> from bqlib.published import hayakawa2022
-    >>> n, mean, deviation = hayakawa2022(2, 1)["recombination"]
+    >>> n, mean, deviation = hayakawa2022(2, 1)["recombination_10n"]
     >>> int(n[3]), float(mean[3]), float(deviation[3])
     (20, 0.48, 0.0654)
     """

@@ -22,14 +22,14 @@ def is_of_huszar2012(experiment):
 
 
 def is_of_hayakawa2022(experiment):
-    """Whether a sweep has recombination at settings of Hayakawa, Oberhauser and Lyons (2022).
+    """Whether a sweep has recombination from 10 n draws at published settings of Hayakawa et al.
 
     Parameters
     ----------
     experiment : bqlib.sweep.experiment.Experiment
     """
     names = {algorithm.name for algorithm in experiment.algorithms}
-    return "recombination" in names and any(
+    return "recombination_10n" in names and any(
         setting_of_hayakawa2022(target, kernel)
         for target in experiment.targets.values()
         for kernel in experiment.kernels.values()

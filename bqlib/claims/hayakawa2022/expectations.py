@@ -13,7 +13,7 @@ from bqlib.claims.hayakawa2022.measured import (
 )
 
 CLOSE, SHARE = 2, 0.9
-GREEDY = ("sbq", "omp", "herding_bq")
+GREEDY = ("sbq_10n", "omp_10n", "herding_10n_bq")
 
 
 @expectation(
@@ -77,7 +77,7 @@ def exact_grid(evidence):
 )
 def greedy_rules_are_better(evidence):
     need_seeds(evidence)
-    errors = means(evidence, settings_of(evidence), (*GREEDY, "recombination_nonnegative"))
+    errors = means(evidence, settings_of(evidence), (*GREEDY, "recombination_10n_nonnegative"))
     ratios = errors[:-1] / errors[-1]
     largest = ", ".join(
         f"{name} {ratio:.2f}" for name, ratio in zip(GREEDY, ratios.max(axis=1), strict=True)

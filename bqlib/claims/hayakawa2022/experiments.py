@@ -32,8 +32,8 @@ def rules_are_convex(evidence):
     least, off, count = np.inf, 0.0, 0
     for setting in settings_of(evidence):
         n = sizes_of(evidence, setting)
-        least = min(least, values(evidence, setting, "min_weight", "recombination", n).min())
-        total = values(evidence, setting, "weight_sum", "recombination", n)
+        least = min(least, values(evidence, setting, "min_weight", "recombination_10n", n).min())
+        total = values(evidence, setting, "weight_sum", "recombination_10n", n)
         off, count = max(off, np.abs(total - 1).max()), count + total.size
     return (
         HOLDS if least >= 0 and off <= ROUNDING else FAILS,
@@ -56,7 +56,7 @@ def competes_with_the_optimum(evidence):
     for setting in settings_of(evidence):
         if setting.dim == 1:
             n = sizes_of(evidence, setting)[-1:]
-            errors = means(evidence, [setting], ("recombination_nonnegative", "grid"))[:, -1]
+            errors = means(evidence, [setting], ("recombination_10n_nonnegative", "grid"))[:, -1]
             ratios[setting.order] = float(errors[0] / errors[1])
     if set(ratios) != {1, 3}:
         raise MissingError("needs the unit line and the kernels of orders 1 and 3")
@@ -77,7 +77,7 @@ def competes_with_the_optimum(evidence):
 )
 def better_than_draws(evidence):
     need_seeds(evidence)
-    names = ("recombination_nonnegative", "iid_bq")
+    names = ("recombination_10n_nonnegative", "iid_bq")
     settings = [s for s in settings_of(evidence) if "iid_bq" in s.published]
     if not settings:
         raise MissingError("needs two or three dimensions")
@@ -101,7 +101,7 @@ def better_weights_help(evidence):
         n = sizes_of(evidence, setting)
         own, best = (
             squares(evidence, setting, name, n)
-            for name in ("recombination", "recombination_nonnegative")
+            for name in ("recombination_10n", "recombination_10n_nonnegative")
         )
         if own.shape != best.shape:
             raise MissingError("needs seeds in which both weights ran")

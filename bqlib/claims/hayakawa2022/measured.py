@@ -12,7 +12,7 @@ from bqlib.schema import OK
 
 FEWEST_SEEDS = 20  # for a mean beside one of 50 trials
 RANDOM = (
-    *("recombination", "recombination_nonnegative", "recombination_pool_nonnegative"),
+    *("recombination_10n", "recombination_10n_nonnegative", "recombination_n2_nonnegative"),
     *("iid_bq", "halton", "halton_bq"),
 )
 
