@@ -287,8 +287,8 @@ COMMANDS = (
         run=claims,
         summary="print the verdicts on the claims of papers",
         about=(
-            "Prints for each claim of a paper that the sweep repeats the verdict, its rule and what "
-            "was measured, then our reproduction checks. Exits with 1 if a check fails."
+            "Prints for each claim of a paper that the sweep repeats the verdict, its rule and "
+            "what was measured, then our reproduction checks. Exits with 1 if a check fails."
         ),
         examples=("bqlib claims results/paper", "bqlib claims --json results/paper"),
         arguments=(RESULTS_FOLDER, AS_JSON),
