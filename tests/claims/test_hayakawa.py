@@ -138,3 +138,15 @@ def test_published_roots_are_drawn_behind_ours(curves):
     assert any(
         "Hayakawa" in text.get_text() for text in figure.findobj(lambda a: hasattr(a, "get_text"))
     )
+
+
+def test_only_errors_below_a_millionth_may_be_smaller(curves):
+    smaller = changed(curves["line"], "mmd", 0.01, kernel="order_3", n=20)
+    _, expected = judged(smaller)
+    assert expected["published_means"].met and "of which 3 smaller" in (
+        expected["published_means"].measured
+    )
+    _, expected = judged(changed(curves["line"], "mmd", 0.01, kernel="order_1", n=20))
+    assert expected["published_means"].met is False
+    _, expected = judged(changed(curves["line"], "mmd", 100, kernel="order_3", n=20))
+    assert expected["published_means"].met is False

@@ -13,16 +13,18 @@ from bqlib.claims.hayakawa2022.measured import (
 )
 
 CLOSE, SHARE = 2, 0.9
+SMALL = 1e-6  # squared errors in which the tolerance of the published linear programs may show
 GREEDY = ("sbq_10n", "omp_10n", "herding_10n_bq")
 
 
 @expectation(
     f"Mean squared errors are within {CLOSE} of the published standard deviations of the published "
-    f"means, in {SHARE:.0%} of all cells of random rules"
+    f"means, in {SHARE:.0%} of all cells of random rules; where these are below {SMALL:g}, ours may "
+    "be smaller"
 )
 def published_means(evidence):
     need_seeds(evidence)
-    off, worst = [], (0.0, "")
+    off, worst, smaller = [], (0.0, ""), 0
     for setting in settings_of(evidence):
         for name in RANDOM:
             if name not in setting.published or name not in evidence.curves["algorithm"].values:
@@ -30,15 +32,18 @@ def published_means(evidence):
             inside = sizes_of(evidence, setting)
             _, mean, deviation = (part[: len(inside)] for part in setting.published[name])
             ours = squares(evidence, setting, name, inside).mean(axis=0)
-            away = np.where(np.isnan(ours), np.inf, np.abs(ours - mean) / deviation)
+            away = np.where(np.isnan(ours), np.inf, (ours - mean) / deviation)
+            below = (away < -CLOSE) & (mean < SMALL)
+            smaller += int(below.sum())
+            away = np.where(below, 0.0, np.abs(away))
             off += away.tolist()
             at = int(np.argmax(away))
             worst = max(worst, (float(away[at]), f"{name}, {setting.name}, n = {inside[at]}"))
     if not off:
         raise MissingError("needs an algorithm of which errors are published")
     near = int(np.sum(np.array(off) <= CLOSE))
-    text = f"{near} of {len(off)}; the farthest by {worst[0]:.1f} deviations ({worst[1]})"
-    return near >= SHARE * len(off), text
+    text = f"{near} of {len(off)}, of which {smaller} smaller by more; the farthest of the others "
+    return near >= SHARE * len(off), text + f"by {worst[0]:.1f} deviations ({worst[1]})"
 
 
 @expectation("The squared errors of the grid are the published ones, to their three digits")
