@@ -107,7 +107,7 @@ def test_a_sweep_of_a_size_that_a_lattice_has_not_is_refused_with_the_nearest():
     for cell in experiment.cells():
         spec = experiment.spec(cell)
         assert "'order': 3" in repr(spec)
-        assert np.isfinite(spec.run(0)[0]["mmd"]).all()
+        assert np.isfinite(spec.run(0)[0]["mmd"][-1])
 
 
 def test_parameters_of_joint_are_checked():
