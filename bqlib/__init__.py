@@ -41,6 +41,7 @@ _PUBLIC = {
     "kernel_thinning": "bqlib.designs.kernel_thinning",
     "median_lengthscale": "bqlib.thinning",
     "mmd": "bqlib.discrepancy",
+    "msip": "bqlib.designs.msip",
     "omp": "bqlib.designs.omp",
     "p_greedy": "bqlib.designs.p_greedy",
     "rpcholesky": "bqlib.designs.rpcholesky",

@@ -28,7 +28,7 @@ from bqlib.kernels import Kernel
 from bqlib.sweep import registry
 from bqlib.weights import PrefixWeights, bq, conditioning, final, sum_to_one, uniform
 
-DESIGNS = sorted(registry.PLACES["design"])
+DESIGNS = sorted({*registry.PLACES["design"]} - {"msip"})  # which takes one kernel alone
 FREE = ["iid", "sobol"]  # they look at no candidates
 SIZE = 40
 POOL = np.random.default_rng(0).normal(size=(SIZE, 2))

@@ -34,7 +34,7 @@ def metropolis(size, seed=0):
 
 CHAIN = metropolis(1200)
 SCORES = NORMAL.score(CHAIN)
-PICKING = sorted({*registry.PLACES["design"]} - {"iid", "sobol", "joint"})
+PICKING = sorted({*registry.PLACES["design"]} - {"iid", "sobol", "joint", "msip"})
 
 
 def thinned(name, samples=CHAIN, scores=None, n=30, **more):

@@ -57,6 +57,8 @@ _NAMES = {
     "frank_wolfe": "Frank–Wolfe",
     "iid": "i.i.d.",
     "joint": "joint refinement",
+    "joint_uniform": "joint refinement, equal weights",
+    "msip": "mean-shift particles",
     "omp": "OMP",
     "p_greedy": "P-greedy",
     "rpcholesky": "RPCholesky",

@@ -34,6 +34,7 @@ PLACES = {
         "iid": "bqlib.designs.iid:iid",
         "joint": "bqlib.designs.joint:joint",
         "kernel_thinning": "bqlib.designs.kernel_thinning:kernel_thinning",
+        "msip": "bqlib.designs.msip:msip",
         "omp": "bqlib.designs.omp:omp",
         "p_greedy": "bqlib.designs.p_greedy:p_greedy",
         "rpcholesky": "bqlib.designs.rpcholesky:rpcholesky",
@@ -63,7 +64,8 @@ PLACES = {
         "submodularity": "bqlib.studies.submodularity:STUDY",
     },
 }
-# An algorithm is a design with a weight rule. Studies compare them in this order.
+# An algorithm is a design with a weight rule, and parameters of the design where these differ from
+# its defaults. Studies compare them in this order.
 ALGORITHMS = {
     "iid": ("iid", "uniform"),
     "iid_bq": ("iid", "bq"),
@@ -83,6 +85,8 @@ ALGORITHMS = {
     "block_sbq": ("block_sbq", "bq"),
     "sbq": ("sbq", "bq"),
     "joint": ("joint", "bq"),
+    "joint_uniform": ("joint", "uniform", {"weights": "uniform"}),
+    "msip": ("msip", "bq"),
     "sbq_nonnegative": ("sbq", "nonnegative"),
     "sbq_simplex": ("sbq", "simplex"),
     "sbq_sum_to_one": ("sbq", "sum_to_one"),
@@ -104,6 +108,7 @@ COSTS = {
         "iid": "O(n d)",
         "joint": "O(n^3 + n^2 d) a step",
         "kernel_thinning": "O(M^2 d)",
+        "msip": "O(n^3 + n^2 d) a step",
         "omp": "O(M n + M d) a step",
         "p_greedy": "O(M n + M d) a step",
         "rpcholesky": "O(M n + M d) a step",
@@ -134,6 +139,8 @@ POINTS = {
     "pick it.",
     "kernel_thinning": "Kernel thinning: halve a pool again and again, so that equal weights stay "
     "right.",
+    "msip": "Mean-shift interacting particles: all points of SBQ moved by fixed-point steps; a "
+    "set.",
     "omp": "Orthogonal matching pursuit: each point is where the kernel mean is interpolated "
     "worst.",
     "p_greedy": "P-greedy points: each is where the prior variance, given the points before it, is "
