@@ -28,6 +28,7 @@ _PUBLIC = {
     "Stein": "bqlib.kernels",
     "Uniform": "bqlib.targets",
     "Unnormalised": "bqlib.targets",
+    "best_known": "bqlib.known_best",
     "block_sbq": "bqlib.designs.block_sbq",
     "compress": "bqlib.designs.compress",
     "embed": "bqlib.embeddings",
