@@ -132,6 +132,9 @@ def test_a_point_of_weight_zero_does_not_move_and_one_of_small_weight_not_far():
     moved, _ = _moved(embedding, far, 0, **OPTIONS)
     assert moved[2, 0] == 60.0
     np.testing.assert_allclose(moved[:2, 0], [0.7411519, -0.7411519], atol=2e-5)
+    nearly_zero = np.array([[0.5], [-0.6], [53.0]])  # its weight is 1e-305
+    moved, _ = _moved(embedding, nearly_zero, 0, **OPTIONS)
+    assert moved[2, 0] == 53.0
     at_edge = np.array([[0.5], [-0.6], [9.0]])  # its weight is 1e-9
     moved, _ = _moved(embedding, at_edge, 0, 1.0, 1)
     assert 0 < abs(moved[2, 0] - 9.0) <= 2.0

@@ -120,8 +120,8 @@ def msip(
     which is where they are if the MMD is stationary. Each step is a gradient step with
     preconditioner: there is a part of it that lowers the MMD. So a step that does not lower it is
     halved until it does. A point of small weight, whose new place is more than one length-scale
-    away, takes less part in the step, and one of weight zero none. Points that would leave the box
-    of the target stay on its edge.
+    away, takes less part in the step, and one whose weight is rounding none. Points that would
+    leave the box of the target stay on its edge.
     O(n^3 + n^2 d) time a step, O(n^2) memory. It needs more steps than the L-BFGS of
     :func:`bqlib.joint`.
 
@@ -205,9 +205,10 @@ def _state(embedding: Embedding, points: Array, kept: int) -> _State | None:
     root: Array = np.linalg.cholesky(metric).astype(float)
     # L grad z + diag(z) Y = V1 and z = K w: a step is K^{-1} V1 - diag(w) Y, over w.
     slopes = (mean_slopes - gradient_dot(weights)) @ metric
-    share = np.where(weights == 0, 0.0, 1.0)
+    zero = np.abs(weights) <= np.finfo(float).eps * np.abs(weights).max()  # to rounding
+    share = np.where(zero, 0.0, 1.0)
     share[:kept] = 0
-    divisor = np.where(weights == 0, 1.0, weights)[:, None]
+    divisor = np.where(zero, 1.0, weights)[:, None]
 
     def step_of(share: Array) -> tuple[Array, Array]:
         step = cho_solve(factor, share[:, None] * slopes, check_finite=False)
