@@ -20,7 +20,7 @@ TARGETS = {
 }
 KERNELS = {name: f"{{family: {name}}}" for name in registry.PLACES["kernel"]}
 KERNELS["stein_with_constant"] = "{family: stein, constant: 1}"
-PARTS = {"joint": "{family: joint, iterations: 2}"}
+PARTS = {name: f"{{family: {name}, iterations: 2}}" for name in ("joint", "msip")}
 BOX = "{size: 12, source: box, box: [[-3, -2], [2, 3]]}"
 
 
