@@ -232,9 +232,35 @@ def recombination():
     return figure
 
 
+def moved():
+    """Twenty points by each rule that moves all of them, beside the best points known."""
+    best = bqlib.best_known("paper", 20)
+    mixture, kernel = best.embedding.target, best.embedding.kernel
+    pool = mixture.sample(4000, np.random.default_rng(0))
+
+    def made(rule, **options):
+        return rule(mixture, kernel, 20, rng=0, candidates=pool, **options)
+
+    shown = {
+        "SBQ, the start": made(bqlib.sbq),
+        "msip": made(bqlib.msip),
+        "joint, BQ weights": made(bqlib.joint),
+        "joint, equal weights": made(bqlib.joint, weights="uniform"),
+        "best known": best,
+    }
+    figure = Figure(figsize=(9, 2.4), layout="constrained")
+    for axes, (name, design) in zip(figure.subplots(1, 5), shown.items(), strict=True):
+        contours(axes, mixture.density, (-6.2, -6), (6.2, 4.6))
+        size = 500 * design.weights
+        axes.scatter(*design.points.T, s=size, color=INK, alpha=0.75, linewidths=0)
+        error = mmd(design.embedding, design.points, design.weights)
+        axes.set_title(f"{name}\n{error:.4f}")
+    return figure
+
+
 FIGURES = {
     make.__name__: make
-    for make in (kernels, targets, embeddings, designs, unit_cube, weights, recombination)
+    for make in (kernels, targets, embeddings, designs, unit_cube, moved, weights, recombination)
 }
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from bqlib.kernels import Kernel
 from bqlib.sweep import registry
 from bqlib.weights import PrefixWeights, bq, conditioning, final, sum_to_one, uniform
 
-DESIGNS = sorted(registry.PLACES["design"])
+DESIGNS = sorted({*registry.PLACES["design"]} - {"msip"})  # which takes one kernel alone
 CUBE = ["grid", "halton", "latin_hypercube", "lattice", "sobol"]  # mapped from the unit cube
 FREE = ["iid", *CUBE]  # they look at no candidates
 SIZE = 40

@@ -24,7 +24,6 @@ from bqlib import (
     IntegratedBrownian,
     Marginals,
     Matern,
-    OnCoordinates,
     Product,
     Stein,
     Uniform,
@@ -34,10 +33,8 @@ from bqlib import (
     sharded,
     sobol_points,
 )
-from bqlib.designs.design import support
 from bqlib.designs.interpolant import Interpolant
-from bqlib.designs.joint import WALL, _descend
-from bqlib.discrepancy import mmd2, mmd2_of_prefixes, spectral_mmd2
+from bqlib.discrepancy import mmd2, mmd2_of_prefixes
 from bqlib.kernels import ProductKernel
 from bqlib.streams import stream
 from bqlib.sweep import registry
@@ -50,7 +47,7 @@ TARGET = GaussianMixture(
 )
 KERNEL = ExponentiatedQuadratic(0.6)
 POOL = TARGET.sample(400, np.random.default_rng(0))
-SETS = ["compress", "joint", "kernel_thinning", "recombination"]  # not sequences
+SETS = ["compress", "joint", "kernel_thinning", "msip", "recombination"]  # not sequences
 CUBE_SETS = ["grid", "latin_hypercube", "lattice"]  # see test_unit_cube_designs.py
 ALL = sorted(
     {*registry.PLACES["design"]} - {*SETS, *CUBE_SETS, "stein_thinning"}  # which has its own kernel
@@ -125,7 +122,7 @@ def test_rows_are_those_of_the_candidates_given(name):
     start = TARGET.sample(3, rng=1) if name in ALL else None
     for candidates, initial in ((pool, None), (table, start)):
         design = make(name, 20, candidates=candidates, initial=initial)
-        if name in (*FREE, "joint"):
+        if name in (*FREE, "joint", "msip"):
             assert design.rows is None and design.labels is None
             continue
         given = 0 if initial is None else len(initial)
@@ -226,7 +223,7 @@ def test_initial_points_may_be_all(name):
         design = make(name, 7, candidates=candidates, initial=initial)
         np.testing.assert_array_equal(design.points, initial)
         assert design.stop == ""
-    if name in (*ALL, "joint"):
+    if name in (*ALL, "joint", "msip"):
         assert design.rule is make(name, 8, initial=initial).rule
     with pytest.raises(ValueError, match=r"candidates have shape \(50, 3\)"):
         make(name, 7, candidates=np.zeros((50, 3)), initial=initial)
@@ -579,130 +576,6 @@ def test_weights_of_a_design_go_on_after_a_spent_initial_point():
 def test_the_weights_of_a_design_cannot_be_changed():
     with pytest.raises(ValueError, match="read-only"):
         make("sbq", 5).weights[0] = 1.0
-
-
-# --- Joint optimisation ---------------------------------------------------------------------------
-
-
-def test_joint_goes_down_the_gradient_of_the_mmd():
-    start = make("sbq", 12)
-    embedding, h = start.embedding, 1e-6
-
-    def variance(x):
-        z = embedding.kernel_mean(x)
-        return embedding.prior_variance - z @ np.linalg.solve(KERNEL(x, x), z)
-
-    x = make("joint", 12, iterations=2000).points
-    slopes = [
-        (variance(x + h * step) - variance(x - h * step)) / (2 * h)
-        for step in np.eye(x.size).reshape(-1, *x.shape)
-    ]
-    assert np.abs(slopes).max() < 1e-5 * np.sqrt(variance(x))  # stationary
-    assert variance(x) < variance(start.points)
-
-
-def test_joint_beats_sbq_as_the_spectral_oracle_confirms(paper):
-    pool = Candidates().draw(paper, stream("candidates", 0))
-    design = make("joint", 100, paper, PAPER_KERNEL, pool)
-    found = np.sqrt(spectral_mmd2(design.embedding, design.points, design.weights))
-    assert found < 0.0051  # SBQ: 0.0116
-    assert curve(design)[-1] == pytest.approx(found, rel=1e-9)
-
-
-def test_joint_says_that_its_limit_of_steps_was_reached():
-    stopped, ended = make("joint", 12, iterations=5), make("joint", 12, iterations=2000)
-    assert stopped.stop.startswith("joint stops at its limit of 5 steps") and ended.stop == ""
-    assert "pass more iterations" in stopped.stop and len(stopped.points) == 12
-
-
-def test_joint_does_not_feel_the_unit_of_length():
-    target = GaussianMixture([1.0], [[0.0, 0.0]], [1e-6 * np.eye(2)])
-    large = GaussianMixture([1.0], [[0.0, 0.0]], [np.eye(2)])
-    pool = np.random.default_rng(0).standard_normal((200, 2))
-    small = make("joint", 8, target, ExponentiatedQuadratic(1e-3), 1e-3 * pool)
-    same = make("joint", 8, large, ExponentiatedQuadratic(1.0), pool)
-    assert small.stop == same.stop == ""
-    np.testing.assert_allclose(1e3 * small.points, same.points, atol=1e-4)
-
-
-def test_joint_refuses_a_kernel_without_gradients_before_a_run():
-    target = bqlib.Unnormalised(2, score=lambda x: -x)
-    kernel = Stein(target, constant=1.0)
-    box = Candidates(size=5, source="box", box=[(-1, 1), (-1, 1)])
-    with pytest.raises(TypeError, match="needs the Hessian"):
-        bqlib.joint.requires(target, kernel, 5, candidates=box)
-
-
-def test_joint_keeps_initial_points_and_stays_in_the_box():
-    box, initial = Uniform([0.0, 0.0], [1.0, 1.0]), [[0.25, 0.5]]
-    design = make("joint", 20, box, candidates=Candidates(size=200), initial=initial)
-    np.testing.assert_array_equal(design.points[:1], initial)
-    assert (design.points >= 0).all() and (design.points <= 1).all()
-
-
-@pytest.mark.parametrize("name, options", [("joint", {}), ("sbq", {"refine": 2})])
-def test_points_that_move_stay_in_the_boxes_of_a_product(name, options):
-    target = Product([Uniform([0.0], [0.5]), GaussianMixture([1.0], [[0.0]], [[[1.0]]])])
-    points = make(name, 15, target, candidates=Candidates(size=100), **options).points
-    assert points[:, 0].min() >= 0 and points[:, 0].max() <= 0.5
-
-
-@pytest.mark.parametrize("name, options", [("joint", {}), ("sbq", {"refine": 2})])
-def test_points_that_move_stay_where_the_kernel_is_defined(name, options):
-    data = np.random.default_rng(0).random((200, 2))
-    kernel = Brownian() + 2.0 * (OnCoordinates(Brownian(), [1]) * OnCoordinates(Matern(1.0), [0]))
-    points = make(name, 6, Empirical(data), kernel, data, **options).points
-    assert points.min() >= 0 and points.max() <= 1
-    half = OnCoordinates(Brownian(), [1])
-    lower, upper = support(embed(half, Empirical(data)))
-    assert (lower[1], upper[1]) == (0, 1) and lower[0] < -1e9 and upper[0] > 1e9
-
-
-def test_joint_is_sbq_where_its_mmd_is_below_rounding():
-    kernel = ExponentiatedQuadratic(1e4)
-    start, moved = (make(name, 60, kernel=kernel) for name in ("sbq", "joint"))
-    assert np.isnan(mmd2(start.embedding, start.points, start.weights))
-    np.testing.assert_array_equal(moved.points, start.points)
-
-
-def test_points_that_meet_do_not_end_the_descent():
-    points = np.zeros((2, 2))
-    moved, found = _descend(embed(KERNEL, TARGET), points, 0, 0.0, 5)
-    np.testing.assert_array_equal(moved, points)
-    assert found.fun == WALL
-
-
-@pytest.mark.parametrize(
-    "target, kernel",
-    [
-        (TARGET, ExponentiatedQuadratic(0.3)),
-        (TARGET, ExponentiatedQuadratic(1.5)),  # 60 points come near the floor of float64
-        (Uniform([0.0, 0.0], [1.0, 1.0]), Matern(0.3, nu=0.5)),  # no gradient at x = y
-        (Uniform([0.0], [1.0]), Brownian()),
-        (TARGET, Stein(TARGET, constant=1.0)),
-    ],
-)
-def test_joint_is_never_worse_than_sbq(target, kernel):
-    pool = Candidates(size=300)
-    start, moved = (
-        make(name, 60, target, kernel, pool, **options)
-        for name, options in (("sbq", {}), ("joint", {"iterations": 20}))
-    )
-    assert curve(moved)[-1] <= curve(start)[-1]
-
-
-def test_joint_with_nothing_to_move_is_sbq():
-    initial = [[0.0]]  # its kernel is zero, so the weights end before it
-    start, moved = (
-        make(name, 3, Uniform([0.0], [1.0]), Brownian(), np.array([[0.0]] * 3), initial=initial)
-        for name in ("sbq", "joint")
-    )
-    np.testing.assert_array_equal(moved.points, start.points)
-
-
-def test_joint_says_when_float64_ends():
-    design = make("joint", 100, kernel=ExponentiatedQuadratic(5.0), iterations=5)
-    assert len(design.points) < 100 and "n = " in design.stop
 
 
 # --- The paper's problem, and problems with known answers -----------------------------------------

@@ -39,7 +39,7 @@ from bqlib.sweep import registry
 from bqlib.weights import bq, nonnegative, simplex, sum_to_one, uniform
 
 WITHOUT_POOL = ("grid", "halton", "iid", "latin_hypercube", "lattice", "sobol")
-OFF_THE_POOL = ("joint",)  # moves points, and has a test of its own below
+OFF_THE_POOL = ("joint", "msip")  # they move points
 DESIGNS = [
     registry.find("design", name)
     for name in registry.PLACES["design"]
@@ -292,16 +292,19 @@ def test_designs_that_draw_their_candidates(case, design, source, fresh):
 
 
 @few
-@given(case=cases(), refine=st.integers(0, 3))
+@given(case=cases(), refine=st.integers(-1, 3))
 def test_points_off_the_pool(case, refine):
-    """`joint` for 0; SBQ with its picks refined for others."""
+    """`joint` for 0 and -1, with equal weights; SBQ with its picks refined for others."""
     with clear_errors():
         kernel, target, points = case.build()
         n = 1 + case.size // 3
-        if refine:
+        if refine > 0:
             made = bqlib.sbq(target, kernel, n, rng=0, candidates=points, refine=refine)
         else:
-            made = bqlib.joint(target, kernel, n, rng=0, candidates=points, iterations=10)
+            weights = "uniform" if refine else "bq"
+            made = bqlib.joint(
+                target, kernel, n, rng=0, candidates=points, weights=weights, iterations=10
+            )
         check_design(made, bqlib.sbq, n)
         if isinstance(target, Uniform):
             assert (target.density(made.points) > 0).all() or case.pool != "spread"

@@ -36,7 +36,7 @@ CHAIN = metropolis(1200)
 SCORES = NORMAL.score(CHAIN)
 PICKING = sorted(
     {*registry.PLACES["design"]}
-    - {"iid", "sobol", "halton", "latin_hypercube", "lattice", "grid", "joint"}
+    - {"iid", "sobol", "halton", "latin_hypercube", "lattice", "grid", "joint", "msip"}
 )
 
 

@@ -49,7 +49,7 @@ def algorithms(as_json):
             "cost": f"{registry.COSTS['design'][design]} + {registry.COSTS['weights'][weights]}",
             "points": registry.POINTS[design],
         }
-        for name, (design, weights) in registry.ALGORITHMS.items()
+        for name, (design, weights, *_) in registry.ALGORITHMS.items()
     ]
     if as_json:
         print_json(rows)

@@ -20,7 +20,7 @@ SHARES = (0.125, 0.25, 0.5, 1.0)  # of n and of the pool, at which costs are mea
 LEFT_OUT = (
     *("block_sbq", "sbq_simplex", "sbq_sum_to_one", "stein_thinning"),
     *("halton", "halton_bq"),
-    *("joint", "compress", "kernel_thinning"),
+    *("joint", "joint_uniform", "msip", "compress", "kernel_thinning"),
     *("recombination", "recombination_nonnegative"),
     *("latin_hypercube", "latin_hypercube_bq", "lattice", "lattice_bq", "grid", "grid_bq"),
 )
@@ -36,8 +36,8 @@ def sbq_then_herding(target, kernel, n, *, rng, candidates, switch):
 
 PLANS = (
     *(
-        Algorithm(name, design, weights)
-        for name, (design, weights) in registry.ALGORITHMS.items()
+        Algorithm(name, *algorithm)
+        for name, algorithm in registry.ALGORITHMS.items()
         if name not in LEFT_OUT
     ),
     *(Algorithm(f"block_sbq_{block}", "block_sbq", "bq", {"block": block}) for block in BLOCKS),

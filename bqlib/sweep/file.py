@@ -266,9 +266,12 @@ def _algorithm(value, info: ValidationInfo):
         algorithm = Algorithm(keys.name, design, weights, of_design, of_weights)
         known = registry.ALGORITHMS.get(algorithm.name)
         if known and algorithm != Algorithm(algorithm.name, *known):
+            own, its_weights, *parameters = known
+            for key, setting in (parameters[0] if parameters else {}).items():
+                own += f" ({key}: {setting})"
             raise ValueError(
-                f'"{algorithm.name}" is already the name of design {known[0]} with weights '
-                f"{known[1]}: choose another name"
+                f'"{algorithm.name}" is already the name of design {own} with weights '
+                f"{its_weights}: choose another name"
             )
     else:
         raise ValueError(

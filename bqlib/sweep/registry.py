@@ -38,6 +38,7 @@ PLACES = {
         "kernel_thinning": "bqlib.designs.kernel_thinning:kernel_thinning",
         "latin_hypercube": "bqlib.designs.latin_hypercube:latin_hypercube",
         "lattice": "bqlib.designs.lattice:lattice",
+        "msip": "bqlib.designs.msip:msip",
         "omp": "bqlib.designs.omp:omp",
         "p_greedy": "bqlib.designs.p_greedy:p_greedy",
         "recombination": "bqlib.designs.recombination:recombination",
@@ -69,7 +70,8 @@ PLACES = {
         "submodularity": "bqlib.studies.submodularity:STUDY",
     },
 }
-# An algorithm is a design with a weight rule. Studies compare them in this order.
+# An algorithm is a design with a weight rule, and parameters of the design where these differ from
+# its defaults. Studies compare them in this order.
 ALGORITHMS = {
     "iid": ("iid", "uniform"),
     "iid_bq": ("iid", "bq"),
@@ -99,6 +101,8 @@ ALGORITHMS = {
     "block_sbq": ("block_sbq", "bq"),
     "sbq": ("sbq", "bq"),
     "joint": ("joint", "bq"),
+    "joint_uniform": ("joint", "uniform", {"weights": "uniform"}),
+    "msip": ("msip", "bq"),
     "sbq_nonnegative": ("sbq", "nonnegative"),
     "sbq_simplex": ("sbq", "simplex"),
     "sbq_sum_to_one": ("sbq", "sum_to_one"),
@@ -119,6 +123,7 @@ COSTS = {
         "kernel_thinning": "O(M^2 d)",
         "latin_hypercube": "O(n d)",
         "lattice": "O(n d log n)",
+        "msip": "O(n^3 + n^2 d) a step",
         "omp": "O(M n + M d) a step",
         "p_greedy": "O(M n + M d) a step",
         "recombination": "O(n^3 + M n^2)",
@@ -157,6 +162,8 @@ POINTS = {
     "latin_hypercube": "A Latin hypercube sample: each coordinate has one point in each of n equal "
     "strata.",
     "lattice": "A rank-1 lattice, mapped to the target: quasi-Monte Carlo for periodic functions.",
+    "msip": "Mean-shift interacting particles: all points of SBQ moved by fixed-point steps; a "
+    "set.",
     "omp": "Orthogonal matching pursuit: each point is where the kernel mean is interpolated "
     "worst.",
     "p_greedy": "P-greedy points: each is where the prior variance, given the points before it, is "

@@ -303,7 +303,7 @@ def test_nothing_runs_where_an_argument_is_wrong():
         "lattice_bq, grid, grid_bq, herding, herding_bq, stein_thinning, kernel_thinning, "
         "compress, recombination, recombination_nonnegative, frank_wolfe, frank_wolfe_bq, "
         "p_greedy, rpcholesky, fp_greedy, omp, block_sbq, "
-        "sbq, joint, sbq_nonnegative, sbq_simplex, sbq_sum_to_one, or "
+        "sbq, joint, joint_uniform, msip, sbq_nonnegative, sbq_simplex, sbq_sum_to_one, or "
         "{name: ..., design: ..., weights: ...}",
         "bqlib.curves: n: must be at most 50, the number of candidates, not 60",
     ]

@@ -209,6 +209,11 @@ def elsewhere(change, size=lambda n: n, stop=""):
         (elsewhere(lambda pool, n, rng: pool[:n][::-1]), ["the first points are the"]),
         (elsewhere(lambda pool, n, rng: pool, size=lambda n: n - 1), ["it returns a Design of"]),
         (elsewhere(lambda pool, n, rng: pool, stop="tired"), ["it returns a Design of"]),
+        (point_set(elsewhere(lambda pool, n, rng: pool, stop="tired")), []),
+        (
+            point_set(elsewhere(lambda pool, n, rng: pool, lambda n: n - 1)),
+            ["it returns a Design of"],
+        ),
         (elsewhere(lambda pool, n, rng: pool * np.nan), ["it returns a Design of"]),
         (elsewhere(lambda pool, n, rng: pool + random.random()), ["the same stream gives",
                                                        "the first points are the"]),

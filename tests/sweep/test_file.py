@@ -373,6 +373,21 @@ def test_a_family_without_length_scale(sweep_folder):
             "{name: sbq, design: iid, weights: bq}]",
             ['6: algorithms[1]: "sbq" is already the name of design sbq with weights bq: choose'],
         ),
+        (
+            "sbq]",
+            "{name: joint_uniform, design: joint, weights: uniform}]",
+            [
+                '6: algorithms[1]: "joint_uniform" is already the name of design joint (weights: '
+                "uniform) with weights uniform: choose another name"
+            ],
+        ),
+        (
+            "sbq]",
+            "{name: mine, design: {family: joint, weights: simplex}, weights: simplex}]",
+            [
+                '6: algorithms[1].design.weights: unknown value "simplex". Allowed: bq, uniform',
+            ],
+        ),
     ],
 )
 def test_each_problem_is_told_with_its_line(sweep_folder, old, new, told):

@@ -46,5 +46,7 @@ def test_the_documentation_names_what_is_registered(kind):
 
 
 def test_algorithms_are_made_of_registered_parts():
-    for design, weights in registry.ALGORITHMS.values():
+    for design, weights, *parameters in registry.ALGORITHMS.values():
         assert design in registry.PLACES["design"] and weights in registry.PLACES["weights"]
+        takes = plugins.parameters("design", registry.find("design", design))
+        assert all(own.keys() <= takes.keys() for own in parameters)

@@ -19,8 +19,8 @@ GREEDY = ("sbq_10n", "omp_10n", "herding_10n_bq")
 
 @expectation(
     f"Mean squared errors are within {CLOSE} of the published standard deviations of the published "
-    f"means, in {SHARE:.0%} of all cells of random rules; where these are below {SMALL:g}, ours may "
-    "be smaller"
+    f"means, in {SHARE:.0%} of all cells of random rules; where these are below {SMALL:g}, ours "
+    "may be smaller"
 )
 def published_means(evidence):
     need_seeds(evidence)
