@@ -231,8 +231,9 @@ def test_the_table_of_rules_has_the_mmds_of_the_study(paper):
     page = (ROOT / "docs" / "designs.md").read_text(encoding="utf-8").partition("\n## ")[0]
     row = re.compile(r"^\| `(\w+)` \|.* \| (0\.\d+) \| 0\.\d+ \|$", re.MULTILINE)
     printed = {name: float(mmd) for name, mmd in row.findall(page)}
-    assert len(printed) == 11
+    assert len(printed) == 12
     del printed["joint"]  # of the study `refinement`, which takes minutes
+    del printed["msip"]  # of benchmarks/paper_designs.py
     printed["block_sbq_5"] = printed.pop("block_sbq")
     printed["iid_bq"] = 0.038  # of the page on weights
     found = [ALTERNATIVES.measure(*paper, Candidates(), 100, seed) for seed in range(5)]

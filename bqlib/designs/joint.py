@@ -167,7 +167,7 @@ def joint(
     array([4., 6., 2.])
     >>> equal = joint(Uniform([0], [1]), Brownian(), n=3, rng=0, weights="uniform")
     >>> (6 * equal.points[:, 0]).round(3)  # and with equal weights 1/6, 3/6 and 5/6
-    array([3., 5., 1.])
+    array([3., 1., 5.])
     """
     _checked_weights(weights)
     n = checked_count(n, "n", 1)

@@ -3,6 +3,8 @@ from project import PROJECT
 
 import bqlib
 from bqlib.sweep import plugins, registry
+from bqlib.sweep.spec import Algorithm
+from bqlib.weights import uniform
 
 DOCS = PROJECT / "docs"
 PAGES = {
@@ -50,3 +52,11 @@ def test_algorithms_are_made_of_registered_parts():
         assert design in registry.PLACES["design"] and weights in registry.PLACES["weights"]
         takes = plugins.parameters("design", registry.find("design", design))
         assert all(own.keys() <= takes.keys() for own in parameters)
+
+
+def test_parameters_of_an_algorithm_reach_its_design():
+    name = "joint_uniform"
+    design, rule = Algorithm(name, *registry.ALGORITHMS[name]).build()
+    made = design(bqlib.Uniform([0], [1]), bqlib.Brownian(), 3, rng=0)
+    assert made.rule is rule is uniform
+    assert sorted(made.points[:, 0]) == pytest.approx([1 / 6, 3 / 6, 5 / 6], abs=1e-4)
