@@ -138,6 +138,10 @@ def test_published_roots_are_drawn_behind_ours(curves):
     assert any(
         "Hayakawa" in text.get_text() for text in figure.findobj(lambda a: hasattr(a, "get_text"))
     )
+    figure.canvas.draw()
+    (legend,) = figure.legends
+    box = legend.get_window_extent()
+    assert box.x0 >= 0 and box.x1 <= figure.bbox.x1  # nothing is cut off
 
 
 def test_only_errors_below_a_millionth_may_be_smaller(curves):
