@@ -1,7 +1,7 @@
 # `make run` and `make test` are all that a fresh clone needs; each sets up .venv first.
 
 .DEFAULT_GOAL := help
-.PHONY: run paper resume test coverage lint docs setup lock clean help
+.PHONY: run paper hayakawa resume test coverage lint docs setup lock clean help
 
 CONFIG ?= config/config.yaml
 PROFILE ?= profiles/local
@@ -20,6 +20,12 @@ run: setup ## run the sweep in CONFIG on the machines in PROFILE
 paper: CONFIG = config/paper.yaml
 paper: run ## run the whole paper, with 20 seeds, and judge its claims
 	@$(IN_VENV) exec python -m bqlib claims results/paper
+
+hayakawa: setup ## run the experiments of Hayakawa, Oberhauser and Lyons (2022), and judge them
+	@$(IN_VENV) for part in line square cube; do \
+	  bqlib run "config/hayakawa_$$part.yaml" --profile "$(PROFILE)" $(ARGS) || exit; \
+	  python -m bqlib claims "results/hayakawa_$$part" || exit; \
+	done
 
 resume: setup ## continue a run that was killed
 	@$(IN_VENV) exec bqlib resume "$(CONFIG)" --profile "$(PROFILE)" $(ARGS)

@@ -49,6 +49,7 @@ _PUBLIC = {
     "msip": "bqlib.designs.msip",
     "omp": "bqlib.designs.omp",
     "p_greedy": "bqlib.designs.p_greedy",
+    "recombination": "bqlib.designs.recombination",
     "rpcholesky": "bqlib.designs.rpcholesky",
     "sbq": "bqlib.designs.sbq",
     "sobol": "bqlib.designs.sobol",

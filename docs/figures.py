@@ -206,6 +206,32 @@ def weights():
     return figure
 
 
+def recombination():
+    """Thirty points with their weights, and the features that these weights integrate."""
+    mixture, kernel = paper_mixture(), ExponentiatedQuadratic(0.5, scale="density")
+    pool = mixture.sample(10_000, np.random.default_rng(0))
+    figure = Figure(figsize=(9, 3.4), layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=[1, 1.5])
+    design = bqlib.recombination(mixture, kernel, 30, rng=0, candidates=pool)
+    draws = bqlib.iid(mixture, kernel, 30, rng=0)
+    contours(left, mixture.density, (-6.2, -6), (6.2, 4.6))
+    left.scatter(*design.points.T, s=500 * design.weights, color=INK, alpha=0.75, linewidths=0)
+    left.set_title("Recombination")
+    # The landmarks of the design: the first draws of its generator.
+    own = mixture.sample(300, rng=0)
+    values, vectors = np.linalg.eigh(kernel(own, own))
+    basis = vectors[:, :-61:-1] / np.sqrt(values[:-61:-1])
+    means = basis.T @ design.embedding.kernel_mean(own)
+    for made, color, label in ((draws, BLUE, "30 draws"), (design, INK, "recombination")):
+        errors = np.abs(made.weights @ (kernel(made.points, own) @ basis) - means)
+        right.semilogy(np.arange(1, 61), np.maximum(errors, 1e-17), "o", color=color, label=label)
+        right.lines[-1].set_markersize(3)
+    right.axvline(29.5, color="#999999", linewidth=0.8)
+    right.set(title="Error of the mean of each feature", xlabel="feature", ylabel="error")
+    right.legend(fontsize=8.5)
+    return figure
+
+
 def moved():
     """Twenty points by each rule that moves all of them, beside the best points known."""
     best = bqlib.best_known("paper", 20)
@@ -234,7 +260,7 @@ def moved():
 
 FIGURES = {
     make.__name__: make
-    for make in (kernels, targets, embeddings, designs, unit_cube, moved, weights)
+    for make in (kernels, targets, embeddings, designs, unit_cube, moved, weights, recombination)
 }
 
 if __name__ == "__main__":

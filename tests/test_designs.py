@@ -47,7 +47,7 @@ TARGET = GaussianMixture(
 )
 KERNEL = ExponentiatedQuadratic(0.6)
 POOL = TARGET.sample(400, np.random.default_rng(0))
-SETS = ["compress", "joint", "kernel_thinning", "msip"]  # not sequences
+SETS = ["compress", "joint", "kernel_thinning", "msip", "recombination"]  # not sequences
 CUBE_SETS = ["grid", "latin_hypercube", "lattice"]  # see test_unit_cube_designs.py
 ALL = sorted(
     {*registry.PLACES["design"]} - {*SETS, *CUBE_SETS, "stein_thinning"}  # which has its own kernel
@@ -133,7 +133,7 @@ def test_rows_are_those_of_the_candidates_given(name):
         with pytest.raises(ValueError, match="read-only"):
             design.rows[0] = 1
     for drawn in (Candidates(50), Candidates(50, fresh=True)):
-        if name not in ("compress", "kernel_thinning") or not drawn.fresh:
+        if name in (*ALL, "joint") or not drawn.fresh:
             assert make(name, 5, candidates=drawn).rows is None
 
 

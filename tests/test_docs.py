@@ -23,12 +23,13 @@ import bqlib
 import bqlib.access.accessor  # as opening real results does
 from bqlib import Candidates, ExponentiatedQuadratic, GaussianMixture, schema
 from bqlib.access import opening
-from bqlib.claims import CHECKS, Claim
+from bqlib.claims import PAPERS, Claim
 from bqlib.claims.evidence import FAILS
 from bqlib.discrepancy import mmd2_of_prefixes
 from bqlib.rates import power_law
 from bqlib.studies.alternatives import STUDY as ALTERNATIVES
 
+CLAIMS = PAPERS["huszar2012"].claims
 ROOT = Path(__file__).parent.parent
 PAPER_RATES = {"iid": 0.5, "herding": 0.92, "sbq": 1.5}
 TUTORIAL = ROOT / "docs" / "tutorial.md"
@@ -202,13 +203,13 @@ def test_the_tables_of_claims_have_every_claim_of_the_code(paper_page):
     sections = page.split("### ")[1:]
     cells = [re.findall(r"^\| (.+?) \| ", section, re.MULTILINE)[1:] for section in sections]
     for section, rows in zip(sections, cells, strict=True):
-        assert section.partition("\n")[0].endswith(f": {len(rows)} of {len(CHECKS)}")
-    expected = [paper_page.first_cell(check.text, check.where) for check in CHECKS]
+        assert section.partition("\n")[0].endswith(f": {len(rows)} of {len(CLAIMS)}")
+    expected = [paper_page.first_cell(check.text, check.where) for check in CLAIMS]
     assert sorted(cell for rows in cells for cell in rows) == sorted(expected)
 
 
 def test_the_tables_of_claims_show_texts_as_they_are(paper_page):
-    claim = Claim("name", "|x_1| < $2", "Figure *", "rule", "[0, 1]", FAILS, "`a`")
+    claim = Claim("name", "|x_1| < $2", "Figure *", "rule", "[0, 1]", FAILS, "`a`", "huszar2012")
     assert paper_page.tables([claim]).splitlines() == [
         "### Does not hold: 1 of 1",
         "",

@@ -57,3 +57,60 @@ def test_the_papers_settings_are_known_by_what_they_are():
 )
 def test_other_settings_are_not_the_papers(target, kernel, lengthscale):
     assert not published.has_papers_settings(target, kernel, lengthscale)
+
+
+@pytest.mark.parametrize(
+    "dim, order, method, n, mean, deviation",
+    [
+        (1, 1, "recombination_10n", 20, 1.45e-2, 2.13e-3),
+        (1, 1, "grid", 80, 5.14e-4, 0.0),
+        (2, 1, "recombination_10n_nonnegative", 40, 0.110, 5.02e-3),
+        (2, 1, "recombination_n2_nonnegative", 20, 0.266, 1.37e-2),
+        (3, 3, "halton_bq", 5, 0.820, 1.05e-2),
+    ],
+)
+def test_errors_of_hayakawa_are_those_of_the_files(dim, order, method, n, mean, deviation):
+    sizes, means, deviations = published.hayakawa2022(dim, order)[method]
+    at = sizes.tolist().index(n)
+    assert (means[at], deviations[at]) == (mean, deviation)
+
+
+def test_errors_of_hayakawa_are_complete_and_fall():
+    for setting in ((1, 1), (1, 3), (2, 1), (3, 3)):
+        found = published.hayakawa2022(*setting)
+        assert len(found) == 6
+        for n, mean, deviation in found.values():
+            assert n.tolist() == [5, 10, 15, 20, 30, 40, 50, 65, 80]
+            assert len(mean) == len(deviation) == 9 and mean[-1] < mean[0] / 5
+            assert (deviation >= 0).all()
+    with pytest.raises(ValueError, match="dimension 2 and order 3; they are for 1 and 1, 1 and 3"):
+        published.hayakawa2022(2, 3)
+
+
+def test_the_published_grid_is_its_closed_form():
+    n, mean, deviation = published.hayakawa2022(1, 1)["grid"]
+    assert [f"{value:.2e}" for value in np.pi**2 / (3 * n**2)] == [f"{value:.2e}" for value in mean]
+    assert not deviation.any()
+
+
+@pytest.mark.parametrize(
+    "target, kernel, setting",
+    [
+        ({"family": "uniform", "lower": [0, 0], "upper": [1, 1]}, {"family": "korobov"}, (2, 1)),
+        (
+            {"family": "uniform", "lower": [0], "upper": [1]},
+            {"family": "korobov", "order": 3},
+            (1, 3),
+        ),
+        (
+            {"family": "uniform", "lower": [0], "upper": [1]},
+            {"family": "korobov", "order": 2},
+            None,
+        ),
+        ({"family": "uniform", "lower": [0], "upper": [2]}, {"family": "korobov"}, None),
+        ({"family": "uniform", "lower": [0], "upper": [1]}, {"family": "brownian"}, None),
+        ({"weights": [1]}, {"family": "korobov"}, None),
+    ],
+)
+def test_settings_of_hayakawa_are_known_by_what_they_are(target, kernel, setting):
+    assert published.setting_of_hayakawa2022(target, kernel) == setting

@@ -27,7 +27,7 @@ class MissingError(LookupError):
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim of the paper, and our verdict.
+    """One claim of a paper, and our verdict.
 
     Attributes
     ----------
@@ -41,6 +41,8 @@ class Claim:
         One of `VERDICTS`.
     why : str
         What is right, and numbers beside which the verdict is to be read.
+    paper : str
+        Its key, as in :data:`bqlib.claims.PAPERS`.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Claim:
     measured: str
     verdict: str
     why: str
+    paper: str
 
 
 @dataclass(frozen=True)
@@ -61,12 +64,15 @@ class Expectation:
     name, expected, measured : str
     met : bool or None
         None if the results lack what it is judged by; `measured` then says what is needed.
+    paper : str
+        Key of the paper whose experiments it is about, as in :data:`bqlib.claims.PAPERS`.
     """
 
     name: str
     expected: str
     measured: str
     met: bool | None
+    paper: str
 
 
 @dataclass(frozen=True)

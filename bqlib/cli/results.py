@@ -165,7 +165,7 @@ def retry(results, damaged, sweep, shelf):
 
 
 def claims(results, as_json):
-    """Print the verdicts on the paper's claims, and our reproduction checks."""
+    """Print the verdicts on the claims of papers, and our reproduction checks."""
     from bqlib.claims import as_text, read  # 1.4 s
 
     if not Path(results).exists():
@@ -175,7 +175,7 @@ def claims(results, as_json):
         if not is_there(results, CLAIMS):
             raise FileNotFoundError(
                 f"there are no claims in {results}: give the results of a finished sweep with the "
-                "paper's settings and studies, such as results/paper"
+                "settings of a paper, such as results/paper"
             )
         read_object(results, CLAIMS)  # or an error that says that it is damaged
         written = path.read_text(encoding="utf-8")
@@ -285,10 +285,10 @@ COMMANDS = (
     Command(
         name="claims",
         run=claims,
-        summary="print the verdicts on the paper's claims",
+        summary="print the verdicts on the claims of papers",
         about=(
-            "Prints for each claim of the paper the verdict, its rule and what was measured, then "
-            "our reproduction checks. Exits with 1 if a check fails."
+            "Prints for each claim of a paper that the sweep repeats the verdict, its rule and "
+            "what was measured, then our reproduction checks. Exits with 1 if a check fails."
         ),
         examples=("bqlib claims results/paper", "bqlib claims --json results/paper"),
         arguments=(RESULTS_FOLDER, AS_JSON),

@@ -36,10 +36,10 @@ class Design:
     """An ordered sequence of points for one (kernel, target) pair, with their weights.
 
     Every rule returns one, and you can make one of points that you have. The first m points are the
-    design of size m, except for :func:`joint`, :func:`msip`, :func:`kernel_thinning`,
-    :func:`compress`, :func:`stein_thinning`, :func:`latin_hypercube`, :func:`lattice` and
-    :func:`grid`, whose points are one set. `weights` has the weights of all n points, and
-    :meth:`integrate` estimates integrals.
+    design of size m, except for :func:`joint`, :func:`msip`, :func:`recombination`,
+    :func:`kernel_thinning`, :func:`compress`, :func:`stein_thinning`, :func:`latin_hypercube`,
+    :func:`lattice` and :func:`grid`, whose points are one set. `weights` has the weights of all n
+    points, and :meth:`integrate` estimates integrals.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Design:
         :func:`bqlib.weights.bq`).
     stop : str
         Empty, or why there are fewer points than you asked for. Rules that move points also say
-        here if they ended before a minimum.
+        here if they ended before a minimum, and recombination over what it is exact.
     rows : ndarray of int, shape (n,), or None
         Rows of the points in the candidates that you gave as an array or table:
         ``candidates[design.rows]`` equals the points. Initial points, which are no candidates, come

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from bqlib.analysis.papers import is_of_huszar2012
 from bqlib.integrands import of_model
-from bqlib.published import has_papers_settings
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def choose(experiment):
             names.append("error_bound")
     if of_model(experiment.integrands, within=False):
         names.append("out_of_model")
-    if is_of_the_paper(experiment):
+    if is_of_huszar2012(experiment):
         names += ["bq_illustration", "samples", "weight_histogram"]
     for study in ("refinement", "kernel_choice", "submodularity"):
         if study in experiment.studies:
@@ -155,19 +155,3 @@ def choose(experiment):
     if {"alternatives", "cost", "refinement"} <= set(experiment.studies):
         names.append("accuracy_for_time")
     return tuple(FIGURES[name] for name in names)
-
-
-def is_of_the_paper(experiment):
-    """Whether a sweep has SBQ and herding at the settings of Huszar and Duvenaud (2012).
-
-    Only then can their claims be judged; some need studies too, and say so.
-
-    Parameters
-    ----------
-    experiment : bqlib.sweep.experiment.Experiment
-    """
-    names = {algorithm.name for algorithm in experiment.algorithms}
-    return {"sbq", "herding"} <= names and any(
-        has_papers_settings(cell.target, experiment.kernels[cell.kernel], cell.lengthscale)
-        for cell in experiment.cells()
-    )

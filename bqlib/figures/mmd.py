@@ -1,7 +1,10 @@
 """MMD against n: how far the weighted points are from their target."""
 
+import numpy as np
+
 from bqlib import published
 from bqlib.analysis.paper import is_papers_cell
+from bqlib.analysis.papers import hayakawa2022_setting
 from bqlib.figures import panels, style
 
 
@@ -10,7 +13,8 @@ def mmd(dataset):
 
     A line is the median over seeds and its band goes from the smallest to the largest seed. Both
     end where the first seed ends. Where a panel has the settings of Huszar and Duvenaud (2012),
-    their curves are drawn behind ours.
+    their curves are drawn behind ours; where it has those of Hayakawa, Oberhauser and Lyons (2022),
+    the square roots of their mean squared errors.
 
     Parameters
     ----------
@@ -33,6 +37,11 @@ def mmd(dataset):
             if is_papers_cell(dataset, cell):
                 panels.draw_published(axes, published.curves("mmd"), styles, n[-1])
                 sentences = [panels.THIN_LINES]
+            if (setting := hayakawa2022_setting(dataset, cell)) is not None:
+                found = published.hayakawa2022(*setting).items()
+                roots = {name: (size, np.sqrt(mean)) for name, (size, mean, _) in found}
+                panels.draw_published(axes, roots, styles, n[-1])
+                sentences = [panels.THIN_LINES_OF_MEANS]
             medians, notes = panels.draw_curves(axes, dataset, "mmd", cell, styles)
             axes.set_yscale("log")
             if medians:

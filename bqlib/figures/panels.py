@@ -14,6 +14,11 @@ COLUMNS = {1: 1, 2: 2, 3: 3, 4: 2}  # of so many panels
 LETTERS = {1: 60, 2: 42, 3: 28}  # that fit on a line of notes, where so many panels share a row
 SETS = "Faint lines with a marker at each size: sets, which are made anew for each n."
 THIN_LINES = "Thin lines with a marker at the end: published by Huszár and Duvenaud (2012)."
+NARROW, LONG_LABEL = 80, 20  # letters on a line of a legend, and of a label, in a narrow figure
+THIN_LINES_OF_MEANS = (
+    "Thin lines with a marker at the end: roots of the mean squared errors published by Hayakawa, "
+    "Oberhauser and Lyons (2022)."
+)
 
 
 def grid(
@@ -240,8 +245,13 @@ def write(axes, notes, letters, corner="lower left"):
 def legend(figure, *sentences, handles=None, columns=4):
     """The legend below a figure: sentences on what is drawn, and its lines.
 
-    By default the lines are those that have labels in the panels.
+    By default the lines are those that have labels in the panels. In a narrow figure, sentences are
+    broken into lines, and long labels stand in two columns.
     """
+    if figure.get_figwidth() < style.WIDTH:
+        sentences = [textwrap.fill(sentence, NARROW) for sentence in sentences]
+        if any(len(handle.get_label()) > LONG_LABEL for handle in handles or ()):
+            columns = 2
     figure.legend(
         handles=handles, loc="outside lower center", ncols=columns, handlelength=3.5,
         title="\n".join(sentences), title_fontsize=9, alignment="left",

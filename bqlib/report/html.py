@@ -175,7 +175,7 @@ def report(about, figures, judged=None):
         Section(
             "table-1", "Table 1 of the paper, measured and extended", _tables((table_1, TABLE_1))
         ),
-        Section("figures", "Figures", _figures(figures, bool(judged)), "figures"),
+        Section("figures", "Figures", _figures(figures, _is_of_huszar2012(judged)), "figures"),
         Section("mmd-table", "MMD in numbers", _tables((about["mmd"], MMD))),
         Section("rates", "Convergence rates", _tables((about["rates"], RATES))),
         Section("failed", "Failed trials", _failed(about), "failed"),
@@ -209,10 +209,11 @@ def report(about, figures, judged=None):
 def _claims(judged):
     if not judged.get("claims"):
         return None
-    rows = []
+    rows, papers = [], judged.get("papers", {})
     for claim in judged["claims"]:
         mark, kind = MARKS[claim["verdict"]]
-        rows.append({"rule": ""} | claim | {"mark": mark, "kind": kind})
+        where = claim["where"] + (f", {papers[claim['paper']]}" if len(papers) > 1 else "")
+        rows.append({"rule": ""} | claim | {"mark": mark, "kind": kind, "where": where})
     return {"rows": rows, "verdicts": _counts(judged["verdicts"])}
 
 
@@ -243,6 +244,11 @@ def _heading(column):
     """The heading of a column; columns such as "mmd_100" are those of Table 1."""
     size = re.fullmatch(r"mmd_(\d+)", column)
     return f"MMD at n = {size[1]}" if size else HEADINGS.get(column, _words(column))
+
+
+def _is_of_huszar2012(judged):
+    """Whether the figures are those of Huszar and Duvenaud (2012), whose numbers they have."""
+    return "huszar2012" in judged.get("papers", ("huszar2012",) if judged else ())
 
 
 def _figures(pictures, of_the_paper):

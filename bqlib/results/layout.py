@@ -103,7 +103,7 @@ class Layout:
 
     @property
     def claims(self):
-        """Verdicts on the paper's claims."""
+        """Verdicts on the claims of papers."""
         return self.folder / CLAIMS
 
     @property

@@ -21,6 +21,7 @@ LEFT_OUT = (
     *("block_sbq", "sbq_simplex", "sbq_sum_to_one", "stein_thinning"),
     *("halton", "halton_bq"),
     *("joint", "joint_uniform", "msip", "compress", "kernel_thinning"),
+    *("recombination", "recombination_nonnegative"),
     *("latin_hypercube", "latin_hypercube_bq", "lattice", "lattice_bq", "grid", "grid_bq"),
 )
 

@@ -41,6 +41,7 @@ PLACES = {
         "msip": "bqlib.designs.msip:msip",
         "omp": "bqlib.designs.omp:omp",
         "p_greedy": "bqlib.designs.p_greedy:p_greedy",
+        "recombination": "bqlib.designs.recombination:recombination",
         "rpcholesky": "bqlib.designs.rpcholesky:rpcholesky",
         "sbq": "bqlib.designs.sbq:sbq",
         "sobol": "bqlib.designs.sobol:sobol",
@@ -89,6 +90,8 @@ ALGORITHMS = {
     "stein_thinning": ("stein_thinning", "uniform"),
     "kernel_thinning": ("kernel_thinning", "uniform"),
     "compress": ("compress", "uniform"),
+    "recombination": ("recombination", "own"),
+    "recombination_nonnegative": ("recombination", "nonnegative"),
     "frank_wolfe": ("frank_wolfe", "line_search"),
     "frank_wolfe_bq": ("frank_wolfe", "bq"),
     "p_greedy": ("p_greedy", "bq"),
@@ -123,6 +126,7 @@ COSTS = {
         "msip": "O(n^3 + n^2 d) a step",
         "omp": "O(M n + M d) a step",
         "p_greedy": "O(M n + M d) a step",
+        "recombination": "O(n^3 + M n^2)",
         "rpcholesky": "O(M n + M d) a step",
         "sbq": "O(M n + M d) a step",
         "sobol": "O(n d log n)",
@@ -164,6 +168,8 @@ POINTS = {
     "worst.",
     "p_greedy": "P-greedy points: each is where the prior variance, given the points before it, is "
     "largest.",
+    "recombination": "Recombination: positive weights that integrate the leading features of the "
+    "kernel exactly.",
     "rpcholesky": "Randomly pivoted Cholesky: each point is drawn with probability proportional to "
     "its power.",
     "sbq": "Sequential Bayesian quadrature: each point lowers the posterior variance the most.",

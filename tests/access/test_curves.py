@@ -301,7 +301,8 @@ def test_nothing_runs_where_an_argument_is_wrong():
         'bqlib.curves: algorithms[1]: unknown algorithm "sqb"; did you mean "sbq"? Allowed: iid, '
         "iid_bq, sobol, sobol_bq, halton, halton_bq, latin_hypercube, latin_hypercube_bq, lattice, "
         "lattice_bq, grid, grid_bq, herding, herding_bq, stein_thinning, kernel_thinning, "
-        "compress, frank_wolfe, frank_wolfe_bq, p_greedy, rpcholesky, fp_greedy, omp, block_sbq, "
+        "compress, recombination, recombination_nonnegative, frank_wolfe, frank_wolfe_bq, "
+        "p_greedy, rpcholesky, fp_greedy, omp, block_sbq, "
         "sbq, joint, joint_uniform, msip, sbq_nonnegative, sbq_simplex, sbq_sum_to_one, or "
         "{name: ..., design: ..., weights: ...}",
         "bqlib.curves: n: must be at most 50, the number of candidates, not 60",

@@ -11,24 +11,24 @@ from written_claims import RECORDS
 from bqlib import Candidates
 from bqlib.analysis import fits
 from bqlib.claims import (
-    CHECKS,
+    PAPERS,
     VERDICTS,
     Evidence,
     Expectation,
     as_json,
     as_text,
     evaluate,
-    expectations,
     read,
     table_1,
 )
 from bqlib.claims.evidence import CORRECTED, FAILS, HOLDS, UNKNOWN, MissingError
-from bqlib.claims.table import KNOWN, exponents
+from bqlib.claims.huszar2012.table import KNOWN, exponents
 from bqlib.cli.main import main
 from bqlib.studies import cost, kernel_choice
 from bqlib.studies.plans import PLANS
 from bqlib.sweep import registry
 
+KEY = "huszar2012"
 SWEEP = (
     paper_sweep.SWEEP
     + """
@@ -59,13 +59,13 @@ def evidence(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def judged(evidence):
-    claims, expected = evaluate(evidence)
+    claims, expected = evaluate(evidence, [KEY])
     return {c.name: c for c in claims}, {e.name: e for e in expected}
 
 
 def test_every_claim_has_a_verdict_a_place_a_rule_and_a_reason(judged):
     claims, _ = judged
-    assert len(claims) == len(CHECKS) > 30
+    assert len(claims) == len(PAPERS[KEY].claims) > 30
     for claim in claims.values():
         assert claim.verdict in VERDICTS and claim.claim and claim.where and claim.why
         assert any(verdict in claim.rule for verdict in VERDICTS)
@@ -108,7 +108,7 @@ def test_what_needs_full_size_says_so_and_fails_nothing(judged):
 
 def test_a_sweep_that_lacks_the_paper_is_judged_as_far_as_it_goes(evidence):
     other = evidence.curves.assign_coords(lengthscale=[0.7])
-    claims, expected = evaluate(Evidence(other, evidence.rates, {}))
+    claims, expected = evaluate(Evidence(other, evidence.rates, {}), [KEY])
     known = [claim.name for claim in claims if claim.verdict != UNKNOWN]
     assert known == ["approximate_submodularity", "kernels_are_characteristic"]
     assert not any(expectation.met is False for expectation in expected)
@@ -117,35 +117,38 @@ def test_a_sweep_that_lacks_the_paper_is_judged_as_far_as_it_goes(evidence):
 def test_expectations_need_the_seeds():
     full = full_size.evidence()
     few = Evidence(full.curves.isel(seed=slice(2)), full.rates, {})
-    (figure_5,) = [check for check in expectations.CHECKS if check.name == "figure_5"]
+    (figure_5,) = [check for check in PAPERS[KEY].expectations if check.name == "figure_5"]
     with pytest.raises(MissingError, match="5 seeds"):
         figure_5.judge(few)
 
 
 def test_all_of_it_survives_as_json(judged, evidence):
     claims, expected = (list(records.values()) for records in judged)
-    rows = table_1(evidence)
+    rows = table_1(evidence, [KEY])
     assert read(as_json(claims, expected, rows)) == (claims, expected, rows)
 
 
-def test_claims_of_older_versions_have_no_rule():
+def test_claims_of_older_versions_have_no_rule_and_no_paper():
     written = json.loads(as_json(*RECORDS, []))
     for claim in written["claims"]:
-        del claim["rule"]
+        del claim["rule"], claim["paper"]
+    for check in written["expectations"]:
+        del check["paper"]
     claims, expected, _ = read(json.dumps(written))
+    assert expected == RECORDS[1]
     assert claims[0] == replace(RECORDS[0][0], rule="")
     assert "rule:" not in as_text(claims, expected)
 
 
 def test_the_table_has_a_row_for_each_algorithm(evidence):
-    rows = table_1(evidence)
+    rows = table_1(evidence, [KEY])
     assert [row["algorithm"] for row in rows] == list(KNOWN)
     assert set(KNOWN) - {"joint"} <= {plan.name for plan in PLANS}
     by_name = {row["algorithm"]: row for row in rows}
     assert by_name["joint"]["time_m"] == "-" and by_name["joint"]["rate"] == "-"
     assert float(by_name["sbq"]["mmd_40"]) < float(by_name["herding"]["mmd_40"])
     assert float(by_name["joint"]["mmd_40"]) < float(by_name["sbq"]["mmd_40"])
-    assert table_1(Evidence(evidence.curves, evidence.rates, {})) == []
+    assert table_1(Evidence(evidence.curves, evidence.rates, {}), [KEY]) == []
 
 
 def test_exponents_are_slopes_of_the_upper_half(evidence):
@@ -175,7 +178,7 @@ def test_the_text_says_everything_within_its_width():
 @pytest.mark.parametrize("met, code", [(True, 0), (None, 0), (False, 1)])
 def test_only_our_own_expectations_end_with_an_error(tmp_path, capsys, met, code):
     claims = [replace(RECORDS[0][0], verdict=FAILS)]
-    text = as_json(claims, [Expectation("c", "a number", "2", met)], [])
+    text = as_json(claims, [Expectation("c", "a number", "2", met, KEY)], [])
     (tmp_path / "claims.json").write_text(text, encoding="utf-8")
     assert main(["claims", str(tmp_path)]) == code
     assert "DOES NOT HOLD" in capsys.readouterr().out

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 from bqlib import propositions, published
-from bqlib.claims import CHECKS, expectations, theory
+from bqlib.claims import huszar2012
 from bqlib.claims.evidence import CORRECTED, FAILS, HOLDS, UNKNOWN
+from bqlib.claims.huszar2012 import expectations, theory
 from bqlib.embeddings import Embedding
 from bqlib.weights import uniform
 
-CLAIMS = {check.name: check for check in CHECKS}
-EXPECTATIONS = {check.name: check for check in expectations.CHECKS}
+CLAIMS = {check.name: check for check in huszar2012.PAPER.claims}
+EXPECTATIONS = {check.name: check for check in huszar2012.PAPER.expectations}
 # No Markov chain runs, so this claim is never judged.
 NEVER_JUDGED = {"mcmc"}
 

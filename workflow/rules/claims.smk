@@ -1,4 +1,4 @@
-# What the paper claims and what became of it.
+# What papers claim and what became of it.
 
 
 rule claims:
@@ -17,12 +17,13 @@ rule claims:
         "../envs/bqlib.yaml"
     params:
         studies=EXPERIMENT.studies,
+        papers=PAPERS,
         made_by=made_by(
             "claims.py",
             "bqlib.claims:evaluate",
             "bqlib.claims:as_json",
             "bqlib.claims:table_1",
-            settings=EXPERIMENT.studies,
+            settings=[EXPERIMENT.studies, PAPERS],
         ),
     script:
         RUN.script("claims.py")

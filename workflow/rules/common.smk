@@ -2,7 +2,8 @@
 
 from functools import cache
 
-from bqlib.figures.choice import choose, is_of_the_paper
+from bqlib.analysis.papers import papers_of
+from bqlib.figures.choice import choose
 from bqlib.report import template_files
 from bqlib.results.layout import PIECE, Layout, block_name, head, piece_name
 from bqlib.results.records import Step, digest
@@ -37,4 +38,4 @@ def made_by(script, *places, files=(), settings=None):
 
 
 FIGURES = choose(EXPERIMENT)
-OF_THE_PAPER = is_of_the_paper(EXPERIMENT)  # only then are the paper's claims judged
+PAPERS = papers_of(EXPERIMENT)  # whose claims are judged

@@ -6,7 +6,7 @@ rule report:
         curves=rules.gather.output,
         rates=rules.rates.output,
         figures=rules.figures.output,
-        claims=rules.claims.output if OF_THE_PAPER else [],
+        claims=rules.claims.output if PAPERS else [],
     output:
         AT.report,
         record=AT.record("report"),

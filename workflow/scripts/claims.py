@@ -1,4 +1,4 @@
-"""Judge the paper's claims and our expectations by the results of a sweep."""
+"""Judge the claims of papers and our expectations by the results of a sweep."""
 
 if __name__ == "__main__":
     from pathlib import Path
@@ -18,8 +18,9 @@ if __name__ == "__main__":
         studies = {
             name: open_dataset(at.study(name)).compute() for name in snakemake.params.studies
         }
+        papers = snakemake.params.papers
         evidence = Evidence(curves, rates, studies)
-        text = as_json(*evaluate(evidence), table_1(evidence))
+        text = as_json(*evaluate(evidence, papers), table_1(evidence, papers))
         write_atomically(snakemake.output[0], text.encode())
         made_by = snakemake.params.made_by
         write_record(at.folder, snakemake.output.record, made_by, snakemake.input, snakemake.output)

@@ -14,7 +14,7 @@ from bqlib.claims.evidence import (
     over_seeds,
     said,
 )
-from bqlib.claims.table import exponents
+from bqlib.claims.huszar2012.table import exponents
 from bqlib.studies.refinement import steps_in_words
 
 

@@ -1,0 +1,31 @@
+"""What bqlib knows of a paper whose claims it judges."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bqlib.claims.evidence import Check
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper: its claims, and what a faithful reproduction of it must reach.
+
+    Attributes
+    ----------
+    key : str
+        As :func:`bqlib.analysis.papers.papers_of` names it, which says what a sweep is of.
+    citation : str
+        Authors and year.
+    claims, expectations : tuple of Check
+    table_1 : callable
+        Rows of its Table 1, from the evidence; an empty list if there are none.
+    config : str
+        The sweep that repeats it.
+    """
+
+    key: str
+    citation: str
+    claims: tuple[Check, ...]
+    expectations: tuple[Check, ...]
+    table_1: Callable
+    config: str
