@@ -37,7 +37,8 @@ def polyval(x: Any, coefficients: Sequence[float]) -> Any:
     """sum_k coefficients[k] x^k, for a number or an array x, real or complex."""
     value: Any = coefficients[-1]
     for coefficient in coefficients[-2::-1]:
-        value = value * x + coefficient
+        value = value * x
+        value += coefficient
     return value
 
 

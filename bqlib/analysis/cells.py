@@ -5,7 +5,9 @@ from itertools import product
 
 from bqlib.embeddings import embed
 from bqlib.integrands import of_model
+from bqlib.known_best import best_known_curve
 from bqlib.schema import SWEEP_DIMS
+from bqlib.sweep import registry
 from bqlib.sweep.build import build_kernel, build_target
 
 
@@ -30,6 +32,20 @@ def embedding_of(dataset, cell):
     return embed(
         build_kernel(config["kernels"][cell["kernel"]], cell["lengthscale"], target), target
     )
+
+
+def best_known_of(dataset, cell):
+    """(n, MMD) of the best designs known for a cell, or None.
+
+    Only targets and kernels of bqlib itself have any: no plug-in is loaded for it.
+    """
+    config = json.loads(dataset.attrs["config"])
+    content, kernel = config["targets"][cell["target"]], config["kernels"][cell["kernel"]]
+    known = ("gaussian_mixture", "uniform")
+    if content["family"] not in known or kernel["family"] not in registry.PLACES["kernel"]:
+        return None
+    target = build_target(content)
+    return best_known_curve(target, build_kernel(kernel, cell["lengthscale"], target))
 
 
 def attrs(long_name, units="1"):

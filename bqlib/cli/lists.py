@@ -47,6 +47,7 @@ def algorithms(as_json):
             "design": design,
             "weights": weights,
             "cost": f"{registry.COSTS['design'][design]} + {registry.COSTS['weights'][weights]}",
+            "makes": "a set" if design in registry.SETS else "a sequence",
             "points": registry.POINTS[design],
         }
         for name, (design, weights, *_) in registry.ALGORITHMS.items()

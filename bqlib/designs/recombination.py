@@ -25,6 +25,8 @@ RELEVANT = 1e-12  # of the largest eigenvalue; features of smaller ones are roun
 REDUNDANT = 1e-13  # of the largest singular value: what follows from the others up to rounding
 PRECISION = 1e-12  # of the mean of each feature
 FEASIBLE = 1e-10  # the least tolerance that HiGHS takes
+OPTIMAL = 1e-7  # of the largest cost of a candidate: what HiGHS takes for none
+PART = 10  # candidates for each feature with which the linear program begins
 BLOCK = 2048  # candidates whose features are computed together
 OF_DATA = "the features are integrated exactly over the data, not over the distribution behind them"
 
@@ -198,22 +200,48 @@ def vertex(features: Array, means: Array, cost: Array) -> tuple[Indices, Array]:
     kept = sizes > REDUNDANT * sizes[0]
     program = rows_of_program[kept] * np.sqrt(matrix.shape[1])
     right = (turn.T @ (wanted * scale))[kept] / sizes[kept] * np.sqrt(matrix.shape[1])
-    found = _solved(cost / max(np.abs(cost).max(), np.finfo(float).tiny), program, right)
-    if found.x is not None:
-        rows = np.flatnonzero(found.x)
+    rows, problem = _solved(cost / max(np.abs(cost).max(), np.finfo(float).tiny), program, right)
+    if len(rows):
         weights = np.asarray(np.linalg.lstsq(program[:, rows], right, rcond=None)[0], dtype=float)
         missed = np.abs(matrix[:, rows] @ weights - wanted)
         if len(rows) <= len(program) and weights.min() > 0 and missed.max() <= PRECISION:
             return rows, weights
     raise ValueError(
         f"no positive weights on the {matrix.shape[1]} candidates integrate {len(means)} features "
-        f"and the constant ({found.message}): use more candidates, fewer points, or "
+        f"and the constant ({problem or 'rounding'}): use more candidates, fewer points, or "
         'mean="pool", whose weights exist for any candidates'
     )
 
 
-def _solved(cost: Array, matrix: Array, wanted: Array) -> Any:
-    """The linear program: least cost of w >= 0 with given products with the matrix."""
+def _solved(cost: Array, matrix: Array, wanted: Array) -> tuple[Indices, str]:
+    """Candidates with w > 0 of least cost w'cost, with given products with the matrix.
+
+    The program begins with some candidates, evenly spaced, and goes on with those that would lower
+    the cost, until there are none: those are the weights of all candidates. None are found, and
+    the message says why, if there are no such weights.
+    """
+    count = len(cost)
+    share = PART * len(matrix)
+    chosen = np.unique(np.linspace(0, count - 1, min(share, count)).astype(np.intp))
+    while True:
+        found = _program(cost[chosen], matrix[:, chosen], wanted)
+        if found.x is None:
+            if len(chosen) == count:
+                return chosen[:0], found.message
+            share *= 4
+            chosen = np.unique(np.linspace(0, count - 1, min(share, count)).astype(np.intp))
+            continue
+        saved = cost - found.eqlin.marginals @ matrix
+        saved[chosen] = 0
+        better = np.argsort(saved)[: PART * len(matrix)]
+        better = better[saved[better] < -OPTIMAL]
+        if not len(better):
+            return chosen[found.x > 0], ""
+        chosen = np.union1d(chosen, better)
+
+
+def _program(cost: Array, matrix: Array, wanted: Array) -> Any:
+    """What HiGHS finds: the least cost of w >= 0 with given products with the matrix."""
     options = {"primal_feasibility_tolerance": FEASIBLE}
     program = {"c": cost, "A_eq": matrix, "b_eq": wanted, "options": options}
     found = linprog(**program, method="highs-ds")

@@ -3,6 +3,7 @@
 import numpy as np
 
 from bqlib import published
+from bqlib.analysis.cells import best_known_of
 from bqlib.analysis.paper import is_papers_cell
 from bqlib.analysis.papers import hayakawa2022_setting
 from bqlib.figures import panels, style
@@ -14,7 +15,8 @@ def mmd(dataset):
     A line is the median over seeds and its band goes from the smallest to the largest seed. Both
     end where the first seed ends. Where a panel has the settings of Huszar and Duvenaud (2012),
     their curves are drawn behind ours; where it has those of Hayakawa, Oberhauser and Lyons (2022),
-    the square roots of their mean squared errors.
+    the square roots of their mean squared errors. Where the best designs are known, their MMD is
+    drawn too: see :func:`bqlib.best_known`.
 
     Parameters
     ----------
@@ -28,7 +30,7 @@ def mmd(dataset):
     dataset = dataset[["mmd", "status"]].compute()
     n = dataset["n"].values
     styles = panels.styles_of(dataset)
-    sentences = []
+    sentences, known = [], []
     with style.ours():
         figure, cells, letters = panels.grid_of_lengthscales(
             panels.pairs(dataset), dataset["lengthscale"].values, "MMD to the target"
@@ -43,12 +45,15 @@ def mmd(dataset):
                 panels.draw_published(axes, roots, styles, n[-1])
                 sentences = [panels.THIN_LINES_OF_MEANS]
             medians, notes = panels.draw_curves(axes, dataset, "mmd", cell, styles)
+            if medians and (best := best_known_of(dataset, cell)) is not None:
+                panels.draw_best_known(axes, *best, n[-1])
+                known = [panels.BEST_KNOWN]
             axes.set_yscale("log")
             if medians:
                 panels.draw_guides(axes, n, max(median[0] for _, median in medians.values()))
             panels.write(axes, notes, letters)
         panels.legend(
             figure, panels.about_seeds(dataset.sizes["seed"]), *panels.about_sets(dataset),
-            *sentences, handles=panels.handles(styles),
+            *sentences, *known, handles=panels.handles(styles),
         )  # fmt: skip
     return figure

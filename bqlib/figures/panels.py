@@ -13,6 +13,7 @@ from bqlib.schema import FAILED, MISSING, OK, SWEEP_DIMS, sizes_of_sets
 COLUMNS = {1: 1, 2: 2, 3: 3, 4: 2}  # of so many panels
 LETTERS = {1: 60, 2: 42, 3: 28}  # that fit on a line of notes, where so many panels share a row
 SETS = "Faint lines with a marker at each size: sets, which are made anew for each n."
+BEST_KNOWN = "Dotted, in dark grey: the best designs known, each for its own n."
 THIN_LINES = "Thin lines with a marker at the end: published by Huszár and Duvenaud (2012)."
 NARROW, LONG_LABEL = 80, 20  # letters on a line of a legend, and of a label, in a narrow figure
 THIN_LINES_OF_MEANS = (
@@ -228,6 +229,16 @@ def draw_published(axes, curves, styles, largest, kind="published", **line):
                 n[inside], value[inside], gid=f"{kind} {algorithm}",
                 **{"color": "#333333", "linewidth": 0.8, "zorder": 1.5} | looks | line,
             )  # fmt: skip
+
+
+def draw_best_known(axes, n, value, largest):
+    """The least MMD known, dotted, where n is at most `largest`."""
+    inside = n <= largest
+    marks = {"marker": "."} if len(n) < 20 else {}
+    axes.plot(
+        n[inside], value[inside], color="#333333", linewidth=1.1, linestyle=(0, (1, 1)), zorder=1.5,
+        gid="best known", clip_on=False, **marks,
+    )  # fmt: skip
 
 
 def write(axes, notes, letters, corner="lower left"):

@@ -265,7 +265,10 @@ class Korobov(UnitCubeKernel):
 
     def _value(self, x: Array, y: Array) -> Array:
         t = np.abs(x - y)
-        return 1 + KOROBOV_HEIGHT[self.order] * polyval(t * (t - 1), KOROBOV_VALUE[self.order])
+        value: Array = polyval(t * (t - 1), KOROBOV_VALUE[self.order])
+        value *= KOROBOV_HEIGHT[self.order]
+        value += 1
+        return value
 
     def _slope(self, x: Array, y: Array) -> Array:
         t = np.abs(x - y)

@@ -107,6 +107,11 @@ ALGORITHMS = {
     "sbq_simplex": ("sbq", "simplex"),
     "sbq_sum_to_one": ("sbq", "sum_to_one"),
 }
+# Designs with the decorator point_set, which nobody must import to know this.
+SETS = (
+    *("compress", "grid", "joint", "kernel_thinning", "latin_hypercube", "lattice", "msip"),
+    *("recombination", "stein_thinning"),
+)
 # What ``bqlib algorithms`` prints. Times are for n points, M candidates and d dimensions; the
 # docstring of each function says the same.
 COSTS = {

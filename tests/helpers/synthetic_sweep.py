@@ -4,13 +4,18 @@ import json
 
 import numpy as np
 import xarray as xr
+from project import PROJECT
 from scipy.signal import lfilter
 
 from bqlib.results.lazy import TEXT
 from bqlib.schema import OK, SWEEP_DIMS
 
 PAPER = {
-    "targets": {"chen2010_mixture": {"family": "gaussian_mixture"}},
+    "targets": {
+        "chen2010_mixture": json.loads(
+            (PROJECT / "config" / "targets" / "chen2010_mixture.json").read_text()
+        )
+    },
     "kernels": {"eq": {"family": "exponentiated_quadratic", "scale": "density"}},
 }
 

@@ -2,6 +2,7 @@ import pytest
 from project import PROJECT
 
 import bqlib
+from bqlib.designs.design import is_point_set
 from bqlib.sweep import plugins, registry
 from bqlib.sweep.spec import Algorithm
 from bqlib.weights import uniform
@@ -45,6 +46,11 @@ def test_the_documentation_names_what_is_registered(kind):
     page = PAGES[kind].read_text(encoding="utf-8")
     names = [registry.find(kind, name).__name__ for name in registry.PLACES[kind]]
     assert [name for name in names if f"`{name}" not in page] == []
+
+
+def test_sets_are_those_that_say_so():
+    names = registry.PLACES["design"]
+    assert set(registry.SETS) == {n for n in names if is_point_set(registry.find("design", n))}
 
 
 def test_algorithms_are_made_of_registered_parts():
