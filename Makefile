@@ -21,11 +21,9 @@ paper: CONFIG = config/paper.yaml
 paper: run ## run the whole paper, with 20 seeds, and judge its claims
 	@$(IN_VENV) exec python -m bqlib claims results/paper
 
-hayakawa: setup ## run the experiments of Hayakawa, Oberhauser and Lyons (2022), and judge them
-	@$(IN_VENV) for part in line square cube; do \
-	  bqlib run "config/hayakawa_$$part.yaml" --profile "$(PROFILE)" $(ARGS) || exit; \
-	  python -m bqlib claims "results/hayakawa_$$part" || exit; \
-	done
+hayakawa: CONFIG = config/hayakawa.yaml
+hayakawa: run ## run the experiments of Hayakawa, Oberhauser and Lyons (2022), and judge them
+	@$(IN_VENV) exec python -m bqlib claims results/hayakawa
 
 resume: setup ## continue a run that was killed
 	@$(IN_VENV) exec bqlib resume "$(CONFIG)" --profile "$(PROFILE)" $(ARGS)

@@ -82,6 +82,8 @@ def pairs(dataset, **more):
 def grid_of_lengthscales(groups, lengthscales, ylabel, columns=COLUMNS):
     """A figure with a panel for each length-scale in each group.
 
+    Each group starts a row of its own, unless there is one length-scale alone.
+
     Parameters
     ----------
     groups : dict
@@ -99,16 +101,23 @@ def grid_of_lengthscales(groups, lengthscales, ylabel, columns=COLUMNS):
     letters : int
         Letters that fit on a line of notes.
     """
-    columns = columns.get(len(lengthscales), 3)
+    side_by_side = len(lengthscales) == 1 and len(groups) > 1
+    columns = 2 if side_by_side else columns.get(len(lengthscales), 3)
     figure, by_group = grid(
-        len(lengthscales), columns, width=style.WIDTH if columns > 1 else 6.0, height=3.9,
-        margin=0.9, groups=len(groups), sharey="row", ylabel=ylabel,
+        len(groups) if side_by_side else len(lengthscales), columns,
+        width=style.WIDTH if columns > 1 else 6.0, height=3.9, margin=0.9,
+        groups=1 if side_by_side else len(groups), sharey=not side_by_side and "row",
+        ylabel=ylabel,
     )  # fmt: skip
+    cells = [
+        (title, {**selected, "lengthscale": lengthscale})
+        for title, selected in groups.items()
+        for lengthscale in lengthscales
+    ]
     panels = []
-    for own, (title, selected) in zip(by_group, groups.items(), strict=True):
-        for axes, lengthscale in zip(own, lengthscales, strict=True):
-            axes.set_title(f"{title}\nlength-scale {lengthscale:g}".strip())
-            panels.append((axes, {**selected, "lengthscale": lengthscale}))
+    for axes, (title, cell) in zip(by_group.flat, cells, strict=True):
+        axes.set_title(f"{title}\nlength-scale {cell['lengthscale']:g}".strip())
+        panels.append((axes, cell))
     return figure, panels, LETTERS[columns]
 
 

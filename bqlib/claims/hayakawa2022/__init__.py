@@ -9,5 +9,5 @@ PAPER = Paper(
     claims=experiments.CHECKS,
     expectations=expectations.CHECKS,
     table_1=lambda evidence: [],
-    config="config/hayakawa_line.yaml, hayakawa_square.yaml and hayakawa_cube.yaml",
+    config="config/hayakawa.yaml",
 )

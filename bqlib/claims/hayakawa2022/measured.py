@@ -7,8 +7,13 @@ import numpy as np
 from bqlib.analysis.cells import cells
 from bqlib.analysis.papers import hayakawa2022_setting
 from bqlib.claims.evidence import MissingError
+from bqlib.designs.grid import grid
+from bqlib.discrepancy import mmd2
+from bqlib.embeddings import embed
+from bqlib.kernels import Korobov
 from bqlib.published import hayakawa2022
 from bqlib.schema import OK
+from bqlib.targets import Uniform
 
 FEWEST_SEEDS = 20  # for a mean beside one of 50 trials
 RANDOM = (
@@ -49,7 +54,7 @@ def settings_of(evidence):
         if setting is not None:
             found.append(Setting(*setting, cell, hayakawa2022(*setting)))
     if not found:
-        raise MissingError("needs a Korobov kernel on a unit cube, as in config/hayakawa_line.yaml")
+        raise MissingError("needs a Korobov kernel on a unit cube, as in config/hayakawa.yaml")
     return found
 
 
@@ -68,6 +73,16 @@ def values(evidence, setting, variable, algorithm, n):
 def squares(evidence, setting, algorithm, n):
     """Squared errors at these n, shape (S, len(n))."""
     return np.square(values(evidence, setting, "mmd", algorithm, n))
+
+
+def squares_of_grid(order, n):
+    """Squared errors of equal weights on the grid of n points of the line, for each n.
+
+    They are computed here: nothing about a grid is random.
+    """
+    embedding = embed(Korobov(order), Uniform([0.0], [1.0]))
+    made = [grid(embedding.target, embedding.kernel, int(size), rng=0) for size in n]
+    return np.array([mmd2(embedding, one.points, one.weights) for one in made])
 
 
 def sizes_of(evidence, setting):
