@@ -30,7 +30,7 @@ extensions = [
     "sphinxcontrib.bibtex",
 ]
 # The last is a part of another page.
-exclude_patterns = ["_build", "jupyter_execute", "_templates", "claims.md"]
+exclude_patterns = ["_build", "jupyter_execute", "_templates", "claims.md", "claims_hayakawa.md"]
 templates_path = ["_templates"]
 
 smartquotes_action = "q"  # two hyphens start an option, and are no dash

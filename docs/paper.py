@@ -1,7 +1,8 @@
-"""Write the paper's results into these pages. Run: python docs/paper.py [results/paper]
+"""Write the results of papers into these pages. Run: python docs/paper.py [results/paper ...]
 
-`make paper` makes the results. This writes the tables of docs/claims.md, and the figures of
-docs/paper.md with few colours, which makes them small.
+`make paper` and `make hayakawa` make the results; without folders, those of both are written. This
+writes the tables of docs/claims.md and docs/claims_hayakawa.md, and the figures of docs/paper.md
+with few colours, which makes them small.
 """
 
 import re
@@ -15,7 +16,14 @@ from bqlib.claims.evidence import CORRECTED, FAILS, HOLDS, UNKNOWN
 from bqlib.results.layout import Layout
 
 HERE = Path(__file__).parent
-FIGURES = ("mmd", "weight_sum", "within_model", "error_bound", "out_of_model")
+# Name of the folder of results: its tables and its figures.
+PAGES = {
+    "paper": (
+        "claims.md",
+        ("mmd", "weight_sum", "within_model", "error_bound", "out_of_model"),
+    ),
+    "hayakawa": ("claims_hayakawa.md", ("mmd",)),
+}
 COLOURS = 128
 ORDER = (FAILS, CORRECTED, HOLDS, UNKNOWN)  # the exceptions first: readers look for them
 
@@ -47,14 +55,16 @@ def tables(claims):
     return "\n\n".join(parts) + "\n"
 
 
-def main(folder="results/paper"):
-    at = Layout(Path(folder))
-    claims, _, _ = read(at.claims.read_text(encoding="utf-8"))
-    (HERE / "claims.md").write_text(tables(claims), encoding="utf-8")
-    for name in FIGURES:
-        with Image.open(at.figure(name, "png")) as image:
-            small = image.convert("RGB").quantize(COLOURS)
-        small.save(HERE / "images" / f"paper_{name}.png", optimize=True)
+def main(*folders):
+    for folder in map(Path, folders or (f"results/{name}" for name in PAGES)):
+        at = Layout(folder)
+        page, figures = PAGES[folder.name]
+        claims, _, _ = read(at.claims.read_text(encoding="utf-8"))
+        (HERE / page).write_text(tables(claims), encoding="utf-8")
+        for name in figures:
+            with Image.open(at.figure(name, "png")) as image:
+                small = image.convert("RGB").quantize(COLOURS)
+            small.save(HERE / "images" / f"{folder.name}_{name}.png", optimize=True)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ SETS = "Faint lines with a marker at each size: sets, which are made anew for ea
 BEST_KNOWN = "Dotted, in dark grey: the best designs known, each for its own n."
 THIN_LINES = "Thin lines with a marker at the end: published by Huszár and Duvenaud (2012)."
 NARROW, LONG_LABEL = 80, 20  # letters on a line of a legend, and of a label, in a narrow figure
+LONG_IN_FOUR = 24  # letters of labels of which four do not stand side by side in a wide figure
 THIN_LINES_OF_MEANS = (
     "Thin lines with a marker at the end: roots of the mean squared errors published by Hayakawa, "
     "Oberhauser and Lyons (2022)."
@@ -266,12 +267,14 @@ def legend(figure, *sentences, handles=None, columns=4):
     """The legend below a figure: sentences on what is drawn, and its lines.
 
     By default the lines are those that have labels in the panels. In a narrow figure, sentences are
-    broken into lines, and long labels stand in two columns.
+    broken into lines. Long labels stand in fewer columns.
     """
-    if figure.get_figwidth() < style.WIDTH:
+    narrow = figure.get_figwidth() < style.WIDTH
+    if narrow:
         sentences = [textwrap.fill(sentence, NARROW) for sentence in sentences]
-        if any(len(handle.get_label()) > LONG_LABEL for handle in handles or ()):
-            columns = 2
+    longest = max((len(handle.get_label()) for handle in handles or ()), default=0)
+    if longest > (LONG_LABEL if narrow else LONG_IN_FOUR):
+        columns = min(columns, 2 if narrow else 3)
     figure.legend(
         handles=handles, loc="outside lower center", ncols=columns, handlelength=3.5,
         title="\n".join(sentences), title_fontsize=9, alignment="left",

@@ -131,3 +131,18 @@ def test_a_set_has_a_marker_at_each_of_its_sizes(curves):
     (axes,) = mmd(dataset).axes
     assert "ends at n = 20 in 1 of 10 seeds" in notes(axes).replace("\N{NO-BREAK SPACE}", " ")
     assert "sets" not in legend(mmd(sweep(curves)))
+
+
+def test_the_best_designs_known_are_dotted_where_there_are_any(curves):
+    best, other = mmd(sweep(curves, lengthscales=(0.5, 1.0))).axes
+    (line,) = lines(best, "best known").values()
+    assert line.get_xdata().tolist() == [5, 10, 20, 50, 100]  # up to the largest n
+    assert line.get_ydata()[1] == pytest.approx(0.0839, abs=1e-4)
+    assert lines(other, "best known") == {}
+    target = {"unit": {"family": "uniform", "lower": [0.0], "upper": [1.0]}}
+    kernel = {"brownian": {"family": "brownian"}}
+    figure = mmd(sweep(curves, targets=target, kernels=kernel))
+    (line,) = lines(figure.axes[0], "best known").values()
+    assert line.get_xdata().tolist() == list(range(1, 101))
+    assert "Dotted" in legend(figure)
+    assert "Dotted" not in legend(mmd(sweep(curves, lengthscales=(1.0,))))
