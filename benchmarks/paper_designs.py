@@ -29,6 +29,7 @@ from threadpoolctl import threadpool_limits
 import bqlib
 from bqlib.designs.design import is_point_set
 from bqlib.designs.joint import limit_of_steps
+from bqlib.designs.own_weights import own
 from bqlib.discrepancy import mmd as mmd_of
 from bqlib.discrepancy import spectral_mmd2
 from bqlib.known_best import best_known_curve
@@ -74,7 +75,7 @@ def curve(target, kernel, algorithm, pool, seed):
     for n in SIZES:
         made = made_of(n) if is_point_set(design) else longest
         points = made.points[:n]
-        weights = final(rule, made.embedding, points)
+        weights = final(made.rule if rule is own else rule, made.embedding, points)
         found.append(np.sqrt(spectral_mmd2(made.embedding, points, weights)))
     return found
 

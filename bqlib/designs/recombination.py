@@ -27,7 +27,7 @@ PRECISION = 1e-12  # of the mean of each feature
 FEASIBLE = 1e-10  # the least tolerance that HiGHS takes
 OPTIMAL = 1e-7  # of the largest cost of a candidate: what HiGHS takes for none
 PART = 10  # candidates for each feature with which the linear program begins
-BLOCK = 2048  # candidates whose features are computed together
+BLOCK = 256  # candidates whose features are computed together
 OF_DATA = "the features are integrated exactly over the data, not over the distribution behind them"
 
 
@@ -217,23 +217,21 @@ def _solved(cost: Array, matrix: Array, wanted: Array) -> tuple[Indices, str]:
     """Candidates with w > 0 of least cost w'cost, with given products with the matrix.
 
     The program begins with some candidates, evenly spaced, and goes on with those that would lower
-    the cost, until there are none: those are the weights of all candidates. None are found, and
-    the message says why, if there are no such weights.
+    the cost, until there are none: those are the weights of all candidates. If some are too few,
+    all are taken. None are found, and the message says why, if there are no such weights.
     """
-    count = len(cost)
-    share = PART * len(matrix)
-    chosen = np.unique(np.linspace(0, count - 1, min(share, count)).astype(np.intp))
+    count, part = len(cost), PART * len(matrix)
+    chosen = np.unique(np.linspace(0, count - 1, min(part, count)).astype(np.intp))
     while True:
         found = _program(cost[chosen], matrix[:, chosen], wanted)
+        if found.x is None and len(chosen) == count:
+            return chosen[:0], found.message
         if found.x is None:
-            if len(chosen) == count:
-                return chosen[:0], found.message
-            share *= 4
-            chosen = np.unique(np.linspace(0, count - 1, min(share, count)).astype(np.intp))
+            chosen = np.arange(count)
             continue
         saved = cost - found.eqlin.marginals @ matrix
         saved[chosen] = 0
-        better = np.argsort(saved)[: PART * len(matrix)]
+        better = np.argsort(saved)[:part]
         better = better[saved[better] < -OPTIMAL]
         if not len(better):
             return chosen[found.x > 0], ""
@@ -242,7 +240,7 @@ def _solved(cost: Array, matrix: Array, wanted: Array) -> tuple[Indices, str]:
 
 def _program(cost: Array, matrix: Array, wanted: Array) -> Any:
     """What HiGHS finds: the least cost of w >= 0 with given products with the matrix."""
-    options = {"primal_feasibility_tolerance": FEASIBLE}
+    options = {"primal_feasibility_tolerance": FEASIBLE, "presolve": False}
     program = {"c": cost, "A_eq": matrix, "b_eq": wanted, "options": options}
     found = linprog(**program, method="highs-ds")
     # Numerical difficulties, mostly where there is no solution: the other method can tell.
