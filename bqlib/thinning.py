@@ -155,8 +155,8 @@ def thin(
         Of the coordinates (default: the standard deviations of the draws). ``units=1`` takes the
         draws as they are.
     weights : callable, optional
-        A rule of :mod:`bqlib.weights`. Default: equal weights if the rule has these; else
-        :func:`bqlib.weights.sum_to_one`.
+        A rule of :mod:`bqlib.weights`. Default: equal weights if the rule has these, and its own
+        if it finds weights with the points; else :func:`bqlib.weights.sum_to_one`.
     repeats : bool
         Whether a draw may be kept more than once (default: True).
 

@@ -9,7 +9,7 @@ import numpy as np
 from bqlib.arrays import Array
 from bqlib.candidates import Candidates
 from bqlib.designs.design import Design
-from bqlib.designs.own_weights import own
+from bqlib.designs.own_weights import OwnWeights, own
 from bqlib.discrepancy import mmd2, mmd2_of_prefixes
 from bqlib.embeddings import Embedding, embed
 from bqlib.integrands import Integrands
@@ -104,6 +104,11 @@ def _of_prefixes(
     made: _Made, integrands: Sequence[Any], seed: int
 ) -> tuple[dict[str, Array], list[str]]:
     """Curves over the prefixes of a sequence, and why they end."""
+    if isinstance(made.rule, OwnWeights):
+        raise ValueError(
+            "the design found weights with its points, which belong to all of them: say that its "
+            "points are a set, by the decorator bqlib.designs.design.point_set"
+        )
     weights = made.weigh()
     rank = len(weights.matrix)
     if np.triu(weights.matrix, 1).any():
@@ -133,12 +138,17 @@ def _of_sets(
 ) -> dict[str, Any]:
     """Curves of a set at its sizes, NaN elsewhere.
 
-    A set may have fewer points than it was asked for: n is then what it was allowed.
+    A set may have fewer points than it was asked for: n is then what it was allowed. Where the
+    design raises a ValueError, the curves are NaN; one for every size fails the trial.
     """
     curves: dict[str, Array] = {}
-    reasons = []
+    reasons, reached = [], 0
     for size in sizes:
-        made = make(size)
+        try:
+            made = make(size)
+        except ValueError as error:  # other sizes may work
+            reasons.append(f"at n = {size}: {error}")
+            continue
         points, embedding = made.points, made.embedding
         if len(points) > size:
             raise ValueError(f"the design has {len(points)} points; it must have at most {size}")
@@ -150,9 +160,12 @@ def _of_sets(
             curve = curves.setdefault(name, np.full((n, *values.shape[1:]), np.nan))
             curve[size - 1] = values[0]
         curves |= {"weights": _padded(row[0], n), "points": _padded(points, n)}
+        reached = size
         below = "mmd is below the floor of float64" if np.isnan(mmd[0]) else ""
         reasons += [f"at n = {size}: {stop}" for stop in (made.stop, below) if stop]
-    return curves | {"rank_reached": float(sizes[-1]), "reason": _joined(reasons)}
+    if not curves:
+        raise ValueError(_joined(reasons))
+    return curves | {"rank_reached": float(reached), "reason": _joined(reasons)}
 
 
 def _repeats(points: Array) -> Array:

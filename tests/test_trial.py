@@ -16,6 +16,7 @@ from bqlib import (
     mmd,
     sbq,
 )
+from bqlib.designs.design import point_set
 from bqlib.designs.own_weights import OwnWeights, own
 from bqlib.integrands import rkhs_ball, rough_bumps
 from bqlib.schema import QUANTILES
@@ -242,3 +243,28 @@ def test_own_weights_are_those_of_the_design():
     assert curves["weight_sum"][[1, 3]] == pytest.approx([0.1, 0.6])
     ours, theirs = (trial(TARGET, KERNEL, herding, rule, POOL, 9, 0) for rule in (own, uniform))
     assert ours["mmd"].tolist() == theirs["mmd"].tolist()
+
+
+def test_a_size_that_fails_leaves_the_others():
+    @point_set
+    def few(target, kernel, n, *, rng, candidates):
+        if n > 5:
+            raise ValueError(f"there are no {n} such points")
+        return iid(target, kernel, n, rng=rng)
+
+    curves = trial(TARGET, KERNEL, few, uniform, POOL, 20, 0, sizes=(2, 5, 20))
+    assert np.flatnonzero(np.isfinite(curves["mmd"])).tolist() == [1, 4]
+    assert curves["rank_reached"] == 5
+    assert curves["reason"] == "at n = 20: there are no 20 such points"
+    assert np.isfinite(curves["points"][:5]).all() and np.isnan(curves["points"][5:]).all()
+    with pytest.raises(ValueError, match=r"at n = 6: .*; at n = 20: "):
+        trial(TARGET, KERNEL, few, uniform, POOL, 20, 0, sizes=(6, 20))
+
+
+def test_weights_found_with_points_belong_to_a_set():
+    def unmarked(target, kernel, n, *, rng, candidates):
+        made = iid(target, kernel, n, rng=rng)
+        return Design(made.embedding, made.points, OwnWeights(np.ones(n) / n))
+
+    with pytest.raises(ValueError, match="by the decorator"):
+        trial(TARGET, KERNEL, unmarked, own, POOL, 4, 0)

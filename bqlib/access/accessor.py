@@ -61,7 +61,14 @@ class Results:
 
         See :func:`bqlib.schema.sizes_of_sets`.
         """
-        return sizes_of_sets(self._dataset)
+        known = sizes_of_sets(self._dataset)
+        here = set(self._dataset["algorithm"].values.ravel().tolist())
+        n = set(self._dataset["n"].values.ravel().tolist())
+        return {
+            name: tuple(size for size in sizes if size in n)
+            for name, sizes in known.items()
+            if name in here
+        }
 
     @property
     def plot(self):

@@ -71,7 +71,8 @@ def curves(
         First and last n of the windows in which ``.bq.rates()`` fits.
     sizes : sequence of int, optional
         The n at which designs are made whose points are a set, such as ``"joint"``; their curves
-        are NaN elsewhere. Default: 5, 10, 20, 50, 100, ... below `n`, and `n`.
+        are NaN elsewhere. Default: 5, 10, 20, 50, 100, ... below `n`, and `n`. An error if no
+        algorithm makes sets.
     on : {"threads", "processes"}, distributed.Client or concurrent.futures.Executor, optional
         Where trials run. Default: here, one after the other. Processes take seconds to start, and
         pay for runs of more than a minute. Threads start at once; as they wait for each other in

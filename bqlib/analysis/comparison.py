@@ -26,8 +26,9 @@ def crossover(dataset, one, other, quantity="mmd"):
         Over the sweep without its algorithm, and `n`. ``per_seed``, over `seed` too, is the first
         number of points at which `one` is at or below the value that `other` has at n, in the same
         seed. It is infinite if `one` does not get there, and NaN if a trial failed, is missing or
-        ends before n. ``points_needed`` is its median over seeds, ``points_needed_low`` and
-        ``points_needed_high`` are the ends of the 95 % interval of
+        ends before n, or if `other` is a set that was not made at n. If `one` is a set, it is the
+        first of its sizes: fewer points may do. ``points_needed`` is its median over seeds,
+        ``points_needed_low`` and ``points_needed_high`` are the ends of the 95 % interval of
         :func:`bqlib.rates.median_interval`, and ``reached`` is the share of seeds in which `one`
         gets there.
 
@@ -88,7 +89,7 @@ def points_needed(dataset, error, quantity="mmd"):
     -------
     xarray.DataArray
         Over the sweep and `seed`: infinite if the trial does not get there, and NaN if it failed
-        or is missing.
+        or is missing. Of a set, the first of its sizes: fewer points may do.
 
     Raises
     ------

@@ -36,6 +36,8 @@ from bqlib.sweep.fingerprint import fingerprint
 
 LEVEL = 0.05  # of the test for faster than 1/n
 OCTAVES = ("first", "last")
+A_SET = "a set: "  # how the reason of a set starts
+NUMBERS = ("seeds", "power law n^-a", "A - c n^b", "model", "misfit", "faster than 1/n")
 _LEFT_OUT = ((MISSING, "missing"), (FAILED, "failed"))
 
 
@@ -149,16 +151,22 @@ def _fits_in(rates):
 
 
 def rate_rows(found):
-    """The rates of :func:`fit_rates` as rows of text, one for each cell and window with a fit."""
+    """The rates of :func:`fit_rates` as rows of text, one for each cell and window with a fit.
+
+    Sets without a fit have a row too, as their sizes may be too few.
+    """
     rows = []
     for labels in product(*(found[dim].values.tolist() for dim in (*SWEEP_DIMS, "window"))):
         labels = dict(zip((*SWEEP_DIMS, "window"), labels, strict=True))
         fit = found.sel(labels)
+        told = {name: value for name, value in labels.items() if found.sizes[name] > 1}
         if not int(fit["n_seeds"]):
+            if fit["reason"].item().startswith(A_SET):
+                rows.append(told | dict.fromkeys(NUMBERS, "-") | {"remarks": fit["reason"].item()})
             continue
         power = fit.sel(model="power_law")
         rows.append(
-            {name: value for name, value in labels.items() if found.sizes[name] > 1}
+            told
             | {
                 "seeds": int(fit["n_seeds"]),
                 "power law n^-a": worded(power, "rate"),
@@ -262,7 +270,7 @@ def _fit(mmd, status, sizes, first, last):
     reasons, fits = _say(curves, status, known, last)
     if sizes:
         ends = f" from {inside[0]} to {inside[-1]}" if inside else ""
-        reasons.insert(0, f"a set: made at {len(inside)} sizes{ends} in this window")
+        reasons.insert(0, f"{A_SET}made at {len(inside)} sizes{ends} in this window")
     if not fits:
         return {"reason": "; ".join(reasons)}
     fitted = known if sizes else log_spaced(first, last)

@@ -92,7 +92,7 @@ def joint(
     weights: Weights = "bq",
     iterations: Limit = None,
 ) -> Design:
-    """Joint optimisation: all points of SBQ moved at once; a set, in the order SBQ would pick it.
+    """Joint optimisation: all points moved at once, by L-BFGS, to where the MMD is smallest.
 
     The points are a set, not a sequence: a shorter joint design is not a part of a longer one.
     With equal weights they start from herding, and stay in the order of their starts.

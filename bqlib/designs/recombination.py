@@ -86,7 +86,8 @@ def recombination(
         Unnormalised one they are candidates, at most all.
     mean : {"exact", "pool"}
         Which mean of the features the weights have. "exact" (default): that of the target, from the
-        kernel mean. "pool": that of the candidates.
+        kernel mean. "pool": that of the candidates, to which the points then are close; to the
+        target they are no closer than the candidates.
 
     Returns
     -------
@@ -100,8 +101,8 @@ def recombination(
     ValueError
         If n is below 1 or below the number of initial points or, with a fixed pool, above that of
         initial points and candidates together; if points are not finite arrays (m, d); or if target
-        and kernel differ in dimension. If candidates are fresh or fewer than `part` asks for, if
-        there are initial points, but not n, or if `landmarks`, `mean` or `part` is another value.
+        and kernel differ in dimension. If candidates are fresh, if there are initial points, but
+        not n, or if `landmarks` or `mean` is another value.
         If no weights on the candidates have the mean of the target, as there are too few.
     TypeError
         If `rng` is neither a seed nor a Generator, if the pair has no embedding, or if the target
@@ -114,7 +115,7 @@ def recombination(
     program are taken: it minimises sum_i w_i r(x_i), where r(x) is what the features leave of
     k(x, x). The means are right to 1e-12 for features of which the squares sum to k(x, x) - r(x).
 
-    O(n^3 + M n^2) time for the features, and that of the linear program, a few seconds for n = 100
+    O(n^3 + M n^2) time for the features, and that of the linear program, some seconds for n = 100
     and M = 10,000; O(n^2 + M n) memory. The first term has the factor `landmarks` to the third.
 
     References
@@ -209,7 +210,7 @@ def vertex(features: Array, means: Array, cost: Array) -> tuple[Indices, Array]:
     raise ValueError(
         f"no positive weights on the {matrix.shape[1]} candidates integrate {len(means)} features "
         f"and the constant ({problem or 'rounding'}): use more candidates, fewer points, or "
-        'mean="pool", whose weights exist for any candidates'
+        'mean="pool", which integrates them over the candidates in place of the target'
     )
 
 

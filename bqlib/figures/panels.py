@@ -15,8 +15,7 @@ LETTERS = {1: 60, 2: 42, 3: 28}  # that fit on a line of notes, where so many pa
 SETS = "Faint lines with a marker at each size: sets, which are made anew for each n."
 BEST_KNOWN = "Dotted, in dark grey: the best designs known, each for its own n."
 THIN_LINES = "Thin lines with a marker at the end: published by Huszár and Duvenaud (2012)."
-NARROW, LONG_LABEL = 80, 20  # letters on a line of a legend, and of a label, in a narrow figure
-LONG_IN_FOUR = 24  # letters of labels of which four do not stand side by side in a wide figure
+LETTERS_AN_INCH, HANDLE = 13, 0.75  # of a legend, and the inches of a line and a gap in it
 THIN_LINES_OF_MEANS = (
     "Thin lines with a marker at the end: roots of the mean squared errors published by Hayakawa, "
     "Oberhauser and Lyons (2022)."
@@ -179,6 +178,7 @@ def draw_curves(axes, dataset, name, selected, styles):
         )
         axes.plot(
             n[at], median, **line, **style.MARKER, gid=f"median {algorithm}", markevery=marks,
+            clip_on=algorithm not in sets,
         )  # fmt: skip
         if last < len(sizes):
             axes.plot(
@@ -266,15 +266,13 @@ def write(axes, notes, letters, corner="lower left"):
 def legend(figure, *sentences, handles=None, columns=4):
     """The legend below a figure: sentences on what is drawn, and its lines.
 
-    By default the lines are those that have labels in the panels. In a narrow figure, sentences are
-    broken into lines. Long labels stand in fewer columns.
+    By default the lines are those that have labels in the panels. Sentences are broken
+    into lines that fit into the figure, and long labels stand in fewer columns.
     """
-    narrow = figure.get_figwidth() < style.WIDTH
-    if narrow:
-        sentences = [textwrap.fill(sentence, NARROW) for sentence in sentences]
+    width = figure.get_figwidth()
+    sentences = [textwrap.fill(sentence, int(LETTERS_AN_INCH * width)) for sentence in sentences]
     longest = max((len(handle.get_label()) for handle in handles or ()), default=0)
-    if longest > (LONG_LABEL if narrow else LONG_IN_FOUR):
-        columns = min(columns, 2 if narrow else 3)
+    columns = max(1, min(columns, int(width / (HANDLE + longest / LETTERS_AN_INCH))))
     figure.legend(
         handles=handles, loc="outside lower center", ncols=columns, handlelength=3.5,
         title="\n".join(sentences), title_fontsize=9, alignment="left",

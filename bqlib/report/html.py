@@ -54,8 +54,8 @@ TABLE_1 = (
     "a in MMD ~ n^-a. MMDs are geometric means over the seeds."
 )
 MMD = (
-    "Median MMD over the seeds that succeeded. A dash means that a curve ends before this n, or "
-    "that no seed succeeded."
+    "Median MMD over the seeds that succeeded. A dash means that a curve ends before this n, that "
+    "a set was not made at this n, or that no seed succeeded."
 )
 RATES = (
     "Fitted to the MMD: the power law n^-a, the stretched exponential log MMD = A - c n^b, and a "

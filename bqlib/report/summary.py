@@ -17,7 +17,9 @@ from bqlib.results.store import find_curves, open_curves, open_dataset
 from bqlib.results.text import aligned, ranges
 from bqlib.results.timings import read_timing
 from bqlib.results.used import timings_used
-from bqlib.schema import FAILED, MISSING, OK, SWEEP_DIMS, versions
+from bqlib.schema import FAILED, MISSING, OK, SWEEP_DIMS, sizes_of_sets, versions
+
+MOST_SIZES = 12  # columns of a table of medians
 
 
 def summary(results):
@@ -36,6 +38,7 @@ def summary(results):
         - title, results, versions, config;
         - labels: those of each dimension of the sweep;
         - n, seeds, candidates;
+        - sets: the algorithms whose points are sets, with their sizes;
         - trials: the number of all trials, and of those that are ok, failed, missing or ended
           before n;
         - failed, ended: rows, one for each cell and reason;
@@ -70,6 +73,7 @@ def summary(results):
         "results": str(at.folder),
         "labels": {name: curves[name].values.tolist() for name in SWEEP_DIMS},
         "n": curves.sizes["n"],
+        "sets": sizes_of_sets(curves),
         "seeds": curves.sizes["seed"],
         "candidates": config["candidates"]["size"],
         "trials": {
@@ -126,10 +130,13 @@ def _span(reasons):
 def _medians(curves, labels, ran):
     """Rows of the median MMD over the seeds that ran, at powers of ten and at the largest n.
 
-    There is none if any curve ends before: the median of the longer curves would be too small.
+    If they are few, the sizes of sets are there too. There is none if any curve ends before: the
+    median of the longer curves would be too small.
     """
     largest = curves.sizes["n"]
-    sizes = sorted({10**power for power in range(9) if 10**power < largest} | {largest})
+    sizes = {10**power for power in range(9) if 10**power < largest} | {largest}
+    of_sets = sizes.union(*sizes_of_sets(curves).values())
+    sizes = sorted(of_sets if len(of_sets) <= MOST_SIZES else sizes)
     values = curves["mmd"].sel(n=sizes).transpose(*SWEEP_DIMS, "seed", "n").values
     rows = []
     for cell, mmd, seeds in zip(
@@ -204,6 +211,10 @@ def as_text(about):
         counts.append(f"{trials['ended']} ended early")
     labels = {**about["labels"], "n": [f"1 to {about['n']}, from {about['candidates']} candidates"]}
     labels |= {"seeds": [about["seeds"]], "trials": [", ".join(counts)]}
+    if about["sets"]:
+        labels["sets"] = [
+            f"{name} at n = {', '.join(map(str, sizes))}" for name, sizes in about["sets"].items()
+        ]
     if about["verdicts"]:
         labels["claims"] = [f"{verdict}: {count}" for verdict, count in about["verdicts"].items()]
     width = max(map(len, labels))

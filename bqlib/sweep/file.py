@@ -467,7 +467,7 @@ class _Sweep(Keys):
     ] = Field(default={}, description="a mapping from labels to families of test functions")
     n: Annotated[Count, AfterValidator(_points)] = Field(description="the largest number of points")
     sizes: list[Annotated[Count, AfterValidator(_size)]] = Field(
-        default=[], description="the numbers of points of designs that make sets"
+        default=[], min_length=1, description="the numbers of points of designs that make sets"
     )
     seeds: Count = Field(description="the number of replications")
     seeds_per_job: Count = Field(default=10, description="the seeds that one job computes")

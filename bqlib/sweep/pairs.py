@@ -48,6 +48,8 @@ def unworkable(experiment, targets):
                         )
                     except Exception as error:  # a plug-in may raise any
                         text = f"{kind} {name} cannot work: {plugins.reason_of(error)}"
+                        if len(algorithm.sizes) > 1 or algorithm.sizes not in ((), (experiment.n,)):
+                            text += f". This is one of the sizes: {list(algorithm.sizes)}"
                         found.setdefault((("algorithms", i), text), []).append(label)
     return [
         (loc, f"{text} ({'; '.join(dict.fromkeys(labels))})")

@@ -160,8 +160,8 @@ POINTS = {
     "length.",
     "herding": "Kernel herding: each point is the best next one for equal weights.",
     "iid": "Independent draws from the target: the baseline, where weights are equal.",
-    "joint": "Joint optimisation: all points of SBQ moved at once; a set, in the order SBQ would "
-    "pick it.",
+    "joint": "Joint optimisation: all points moved at once, by L-BFGS, to where the MMD is "
+    "smallest.",
     "kernel_thinning": "Kernel thinning: halve a pool again and again, so that equal weights stay "
     "right.",
     "latin_hypercube": "A Latin hypercube sample: each coordinate has one point in each of n equal "

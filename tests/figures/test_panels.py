@@ -63,3 +63,17 @@ def test_a_legend_has_its_sentences_above_its_lines():
     panels.legend(figure, "One.", "Two.", handles=panels.handles(style.line_styles(["sbq", "iid"])))
     assert legend(figure) == "One.\nTwo."
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["SBQ", "i.i.d."]
+
+
+@pytest.mark.parametrize("width", [4.0, 6.0, 9.0])
+@pytest.mark.parametrize("letters", [3, 12, 21, 32])
+def test_a_legend_fits_into_its_figure(width, letters):
+    figure = style.figure(width, 4.0)
+    figure.subplots()
+    label = "recombination of some draws, BQ weights"[:letters]
+    looks = style.line_styles([f"{i}{label}" for i in range(7)])
+    sentence = "Lines with markers: median of 5 seeds. Bands: smallest to largest value. " * 2
+    panels.legend(figure, sentence, handles=panels.handles(looks))
+    figure.canvas.draw()
+    box = figure.legends[0].get_window_extent()
+    assert box.x0 >= 0 and box.x1 <= figure.bbox.x1

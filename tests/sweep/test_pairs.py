@@ -21,6 +21,7 @@ TARGETS = {
 KERNELS = {name: f"{{family: {name}}}" for name in registry.PLACES["kernel"]}
 KERNELS["stein_with_constant"] = "{family: stein, constant: 1}"
 PARTS = {name: f"{{family: {name}, iterations: 2}}" for name in ("joint", "msip")}
+PARTS["recombination"] = "{family: recombination, mean: pool}"  # others depend on the draws
 BOX = "{size: 12, source: box, box: [[-3, -2], [2, 3]]}"
 
 
