@@ -113,7 +113,7 @@ def best_known(problem: str, n: int) -> Design:
     0.06
     """
     n = checked_count(n, "n", 1)
-    if problem == "paper":
+    if isinstance(problem, str) and problem == "paper":
         designs = _found()["designs"]
         if str(n) not in designs:
             raise ValueError(
@@ -122,7 +122,7 @@ def best_known(problem: str, n: int) -> Design:
             )
         target, kernel = _paper()
         return Design(embed(kernel, target), designs[str(n)]["points"])
-    if problem not in PROVEN:
+    if not isinstance(problem, str) or problem not in PROVEN:
         sizes = ", ".join(_found()["designs"])
         raise ValueError(
             f"problem is {problem!r}; it must be paper (with {sizes} points), or one of "

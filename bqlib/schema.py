@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -175,9 +176,27 @@ def sizes_of_sets(dataset: Any) -> dict[str, tuple[int, ...]]:
     -------
     dict
         Algorithm to its sizes, in rising order.
+
+    Raises
+    ------
+    SchemaError
+        If the attribute has something else for sizes.
     """
     algorithms = json.loads(dataset.attrs.get("config", "{}")).get("algorithms", [])
-    return {a["name"]: tuple(a["sizes"]) for a in algorithms if a.get("sizes")}
+    found = {a["name"]: a["sizes"] for a in algorithms if a.get("sizes")}
+    for name, sizes in found.items():
+        if not _are_sizes(sizes):
+            raise SchemaError(
+                f"the attribute config has sizes of {name} that are no rising whole numbers: "
+                f"{sizes!r:.60}. It was changed, or another version of bqlib wrote it"
+            )
+    return {name: tuple(sizes) for name, sizes in found.items()}
+
+
+def _are_sizes(sizes: Any) -> bool:
+    if not isinstance(sizes, list) or any(type(size) is not int for size in sizes):
+        return False
+    return sizes[0] >= 1 and all(a < b for a, b in pairwise(sizes))
 
 
 def long_name(dataset: Any, quantity: str) -> str:

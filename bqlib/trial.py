@@ -71,7 +71,9 @@ def trial(
 
     def made(size: int) -> _Made:
         rng = stream(source, seed)
-        found = _returned(Design, design, design(target, kernel, size, rng=rng, candidates=pool))
+        # A copy: what a design does to its candidates must not change those of other sizes.
+        given = pool if isinstance(pool, Candidates) else pool.copy()
+        found = _returned(Design, design, design(target, kernel, size, rng=rng, candidates=given))
         # A design may pick under a pair of its own, but all are measured under the cell's.
         embedding = found.embedding
         if not (embedding.kernel is kernel and embedding.target is target):
@@ -152,6 +154,11 @@ def _of_sets(
         points, embedding = made.points, made.embedding
         if len(points) > size:
             raise ValueError(f"the design has {len(points)} points; it must have at most {size}")
+        if len(points) < size and not made.stop:
+            raise ValueError(
+                f"the design has {len(points)} of {size} points, but its stop is empty: let it say "
+                "why"
+            )
         row = final(made.rule, embedding, points)[None, :]
         mmd = np.sqrt([mmd2(embedding, points, row[0])])
         found = _measured(embedding, points, row, row, mmd, integrands, seed)

@@ -97,6 +97,8 @@ def test_what_is_not_there_is_refused_with_what_is():
         best_known("normal", 5)
     with pytest.raises(ValueError, match=r"one of brownian, brownian_bridge, korobov \(with any"):
         best_known("", 5)
+    with pytest.raises(ValueError, match="problem is"):
+        best_known(["paper"], 5)
     with pytest.raises(ValueError, match="n is 0"):
         best_known("brownian", 0)
     with pytest.raises(TypeError, match="n is"):

@@ -209,7 +209,7 @@ def test_given_points_get_simplex_weights():
 
 
 def test_too_few_candidates_are_told():
-    with pytest.raises(ValueError, match="no positive weights on the 30 candidates integrate 24 f"):
+    with pytest.raises(ValueError, match="on the 30 distinct candidates integrate 24 features"):
         made(25, candidates=POOL[:30])
     with pytest.raises(
         ValueError, match=r"features and the constant .*infeasible.*: use more cand"
@@ -236,3 +236,26 @@ def test_what_it_cannot_do_is_told(options, said):
     asked = {"n": 20, "candidates": Candidates(600)} | options
     with pytest.raises(ValueError, match=said):
         bqlib.recombination.requires(NORMAL, ExponentiatedQuadratic(0.5), **asked)
+
+
+@pytest.mark.parametrize("unit", [1e-8, 1e-3, 1e6])
+def test_the_unit_of_length_changes_nothing(unit):
+    made = []
+    for length in (1.0, unit):
+        square = Uniform([0.0, 0.0], [length, length])
+        kernel = ExponentiatedQuadratic(0.3 * length, scale="density")
+        candidates = length * SQUARE.sample(2000, 1)
+        made.append(bqlib.recombination(square, kernel, 20, rng=2, candidates=candidates))
+    np.testing.assert_array_equal(made[0].rows, made[1].rows)
+    np.testing.assert_allclose(made[0].weights, made[1].weights, rtol=1e-6)
+
+
+@pytest.mark.parametrize("mean", ["exact", "pool"])
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_repeats_among_many_candidates_count_once(size, mean):
+    data = Empirical(np.random.default_rng(size).normal(size=(size, 2)))
+    design = bqlib.recombination(data, ExponentiatedQuadratic(0.7), 5, rng=0, mean=mean)
+    assert len(design.points) == len(np.unique(design.points, axis=0)) <= size
+    assert design.weights.sum() == pytest.approx(1, abs=1e-12)
+    if mean == "exact":
+        assert np.isnan(bqlib.mmd(design.embedding, design.points, design.weights))  # no distance

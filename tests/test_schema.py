@@ -1,9 +1,12 @@
 """The schema of curves."""
 
+import json
+
 import paper_sweep
 import pytest
+import xarray as xr
 
-from bqlib.schema import SchemaError, check_schema
+from bqlib.schema import SchemaError, check_schema, sizes_of_sets
 
 SWEEP = """
 name: small
@@ -27,3 +30,11 @@ def test_every_departure_from_the_schema_is_listed(tmp_path):
         check_schema(bad, "here")
     for problem in ("mmd is missing", "status has type float64", "weight_sum has dims"):
         assert problem in str(caught.value)
+
+
+@pytest.mark.parametrize("sizes", ["abc", [5.5], [None], 5, {"a": 1}, [-3, 8], [True], [8, 8]])
+def test_sizes_that_no_sweep_has_are_told(sizes):
+    config = json.dumps({"algorithms": [{"name": "joint", "design": "joint", "sizes": sizes}]})
+    dataset = xr.Dataset(attrs={"config": config})
+    with pytest.raises(SchemaError, match="config has sizes of joint that are no rising whole"):
+        sizes_of_sets(dataset)

@@ -268,3 +268,25 @@ def test_weights_found_with_points_belong_to_a_set():
 
     with pytest.raises(ValueError, match="by the decorator"):
         trial(TARGET, KERNEL, unmarked, own, POOL, 4, 0)
+
+
+def test_what_a_design_does_to_its_candidates_changes_no_other_size():
+    @point_set
+    def rough(target, kernel, n, *, rng, candidates):
+        points = candidates[:n].copy()
+        candidates += 100.0
+        return Design(embed(kernel, target), points, uniform)
+
+    alone, second = (
+        trial(TARGET, KERNEL, rough, uniform, POOL, 9, 0, sizes=sizes)["mmd"][8]
+        for sizes in ((9,), (4, 9))
+    )
+    assert alone == second
+
+
+def test_a_set_with_fewer_points_says_why():
+    def short(target, kernel, n, *, rng, candidates):
+        return iid(target, kernel, n - 1, rng=rng)
+
+    with pytest.raises(ValueError, match=r"has 3 of 4 points, but its stop is empty"):
+        trial(TARGET, KERNEL, short, uniform, POOL, 5, 0, sizes=(4,))

@@ -72,7 +72,7 @@ def limit_of_steps(n: int, iterations: int | None = None) -> int:
 
 
 def _checked_weights(weights: Weights) -> None:
-    if weights not in get_args(Weights):
+    if not isinstance(weights, str) or weights not in get_args(Weights):
         raise ValueError(
             f"weights is {weights!r}; it must be one of {', '.join(get_args(Weights))}. Points for "
             "other weights: make a design, and give its points to a rule of bqlib.weights"

@@ -99,9 +99,10 @@ def lattice(
     -----
     O(n d log n) time, O(n d) memory. For a Fibonacci number n in two coordinates, z = (1, m), where
     m is the Fibonacci number before n. For other n, z is constructed for this n and d, without a
-    table: component by component, each makes the MMD under the product of 1 + (2 / d) (k_c - 1) the
-    smallest, where k_c is the factor of `Korobov()` in coordinate c. In two coordinates this is
-    `Korobov()` itself. Less weight on many coordinates at once keeps those of a long vector apart.
+    table, component by component: each is the odd number that makes the MMD under the product of
+    1 + (2 / d) (k_c - 1) the smallest, where k_c is the factor of `Korobov()` in coordinate c. In
+    two coordinates this is `Korobov()` itself. Less weight on many coordinates at once keeps those
+    of a long vector apart.
 
     Under a periodic kernel and the uniform distribution on the unit cube, all shifts of a lattice
     have the same MMD, and BQ weights are all equal: with e = MMD^2 of the weights 1 / n, they are
@@ -170,7 +171,7 @@ def generating_vector(n: int, dim: int) -> Indices:
 
 
 def _by_components(n: int, dim: int) -> Indices:
-    """Each component makes the MMD of the lattice of this many components the smallest.
+    """Of all odd numbers, each component makes the MMD of the first components the smallest.
 
     n is a power of 2. The units modulo n are, up to their sign, the powers of 5, and so are those
     of each divisor: sums over a power of 5 times another are circular convolutions.

@@ -17,15 +17,17 @@ from bqlib.designs.design import Design, Pool, Request, checked_request, point_s
 from bqlib.designs.halving import requires_pool
 from bqlib.designs.own_weights import OwnWeights
 from bqlib.kernels import Kernel
+from bqlib.pivots import first_occurrence
 from bqlib.targets import Empirical, Product, Target, Unnormalised
 from bqlib.weights import simplex
 
 Mean = Literal["exact", "pool"]
 RELEVANT = 1e-12  # of the largest eigenvalue; features of smaller ones are rounding to a program
 REDUNDANT = 1e-13  # of the largest singular value: what follows from the others up to rounding
-PRECISION = 1e-12  # of the mean of each feature
+PRECISION = 1e-12  # of the means, in units of the largest value of a feature
 FEASIBLE = 1e-10  # the least tolerance that HiGHS takes
 OPTIMAL = 1e-7  # of the largest cost of a candidate: what HiGHS takes for none
+STEPS = 20  # of the simplex method, for each row and column
 PART = 10  # candidates for each feature with which the linear program begins
 BLOCK = 256  # candidates whose features are computed together
 OF_DATA = "the features are integrated exactly over the data, not over the distribution behind them"
@@ -113,7 +115,9 @@ def recombination(
     With the n - 1 largest eigenvalues of the Gram matrix of the landmarks p and its eigenvectors U,
     the features are U'k(p, x). Of all weights with the right means, those of a vertex of a linear
     program are taken: it minimises sum_i w_i r(x_i), where r(x) is what the features leave of
-    k(x, x). The means are right to 1e-12 for features of which the squares sum to k(x, x) - r(x).
+    k(x, x). The means are right to 1e-12 of the largest value of a feature, where features are
+    scaled such that their squares sum to k(x, x) - r(x). A candidate that repeats another one is
+    left out.
 
     O(n^3 + M n^2) time for the features, and that of the linear program, some seconds for n = 100
     and M = 10,000; O(n^2 + M n) memory. The first term has the factor `landmarks` to the third.
@@ -151,13 +155,15 @@ def recombination(
     assert pool is not None
     own = _landmarks(request, pool, landmarks * request.n)
     basis = _basis(request.embedding.kernel, own, request.n - 1)
-    features = _features(request.embedding.kernel, own, basis, pool)
-    residual = checked_diagonal(request.embedding.kernel, pool) - (features**2).sum(axis=0)
+    distinct, counts = np.unique(first_occurrence(pool), return_counts=True)
+    features = _features(request.embedding.kernel, own, basis, pool[distinct])
+    height = checked_diagonal(request.embedding.kernel, pool[distinct])
     if mean == "exact":
         means = basis.T @ request.embedding.kernel_mean(own)
     else:
-        means = features.mean(axis=1)
-    rows, weights = vertex(features, means, residual)
+        means = features @ (counts / len(pool))
+    rows, weights = vertex(features, means, height - (features**2).sum(axis=0))
+    rows = distinct[rows]
     notes = []
     if len(rows) < request.n:
         notes.append(
@@ -205,12 +211,13 @@ def vertex(features: Array, means: Array, cost: Array) -> tuple[Indices, Array]:
     if len(rows):
         weights = np.asarray(np.linalg.lstsq(program[:, rows], right, rcond=None)[0], dtype=float)
         missed = np.abs(matrix[:, rows] @ weights - wanted)
+        missed[:-1] /= np.abs(features).max(initial=np.finfo(float).tiny)
         if len(rows) <= len(program) and weights.min() > 0 and missed.max() <= PRECISION:
             return rows, weights
     raise ValueError(
-        f"no positive weights on the {matrix.shape[1]} candidates integrate {len(means)} features "
-        f"and the constant ({problem or 'rounding'}): use more candidates, fewer points, or "
-        'mean="pool", which integrates them over the candidates in place of the target'
+        f"no positive weights on the {matrix.shape[1]} distinct candidates integrate {len(means)} "
+        f"features and the constant ({problem or 'rounding'}): use more candidates, fewer points, "
+        'or mean="pool", which integrates them over the candidates in place of the target'
     )
 
 
@@ -225,9 +232,9 @@ def _solved(cost: Array, matrix: Array, wanted: Array) -> tuple[Indices, str]:
     chosen = np.unique(np.linspace(0, count - 1, min(part, count)).astype(np.intp))
     while True:
         found = _program(cost[chosen], matrix[:, chosen], wanted)
-        if found.x is None and len(chosen) == count:
+        if found.status and len(chosen) == count:
             return chosen[:0], found.message
-        if found.x is None:
+        if found.status:
             chosen = np.arange(count)
             continue
         saved = cost - found.eqlin.marginals @ matrix
@@ -241,15 +248,17 @@ def _solved(cost: Array, matrix: Array, wanted: Array) -> tuple[Indices, str]:
 
 def _program(cost: Array, matrix: Array, wanted: Array) -> Any:
     """What HiGHS finds: the least cost of w >= 0 with given products with the matrix."""
-    options = {"primal_feasibility_tolerance": FEASIBLE, "presolve": False}
+    # Without a limit, the simplex method may turn in circles where candidates are nearly equal.
+    limit = STEPS * sum(matrix.shape)
+    options = {"primal_feasibility_tolerance": FEASIBLE, "presolve": False, "maxiter": limit}
     program = {"c": cost, "A_eq": matrix, "b_eq": wanted, "options": options}
     found = linprog(**program, method="highs-ds")
-    # Numerical difficulties, mostly where there is no solution: the other method can tell.
-    return linprog(**program, method="highs-ipm") if found.status == 4 else found
+    # Difficulties, mostly where there is no solution: the other method can tell.
+    return linprog(**program, method="highs-ipm") if found.status in (1, 4) else found
 
 
 def _checked_mean(mean: Any) -> None:
-    if mean not in get_args(Mean):
+    if not isinstance(mean, str) or mean not in get_args(Mean):
         raise ValueError(f"mean is {mean!r}; it must be one of {', '.join(get_args(Mean))}")
 
 

@@ -156,7 +156,9 @@ def draw_curves(axes, dataset, name, selected, styles):
         curves = curves_of.sel(algorithm=algorithm).transpose("seed", "n").values[status == OK]
         if len(curves) == 0:
             continue
-        sizes = np.array([size for size in sets.get(algorithm, n) if size <= n[-1]])
+        sizes = np.array([size for size in sets.get(algorithm, n) if size <= n[-1]], dtype=int)
+        if not len(sizes):
+            continue
         curves = curves[:, sizes - 1]
         counts = np.where(np.isnan(curves).any(axis=1), np.isnan(curves).argmax(axis=1), len(sizes))
         last = counts.min(initial=len(sizes))

@@ -49,7 +49,8 @@ def experiments_of(
         "rate_windows": _lists(rate_windows),
     }
     if sizes is not None:
-        common["sizes"] = [_plain(size) for size in _sequence(sizes)]
+        given = sizes.ravel().tolist() if isinstance(sizes, np.ndarray) else _sequence(sizes)
+        common["sizes"] = [_plain(size) for size in given]
     here = Path.cwd()
     experiments, problems = [], {}
     for scales, kernels in groups.items():

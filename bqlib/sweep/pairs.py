@@ -46,7 +46,7 @@ def unworkable(experiment, targets):
                         requirement(
                             target, kernel, n, candidates=experiment.candidates, **parameters
                         )
-                    except Exception as error:  # a plug-in may raise any
+                    except (Exception, SystemExit) as error:  # a plug-in may raise any
                         text = f"{kind} {name} cannot work: {plugins.reason_of(error)}"
                         if len(algorithm.sizes) > 1 or algorithm.sizes not in ((), (experiment.n,)):
                             text += f". This is one of the sizes: {list(algorithm.sizes)}"

@@ -146,3 +146,14 @@ def test_the_best_designs_known_are_dotted_where_there_are_any(curves):
     assert line.get_xdata().tolist() == list(range(1, 101))
     assert "Dotted" in legend(figure)
     assert "Dotted" not in legend(mmd(sweep(curves, lengthscales=(1.0,))))
+
+
+def test_a_selection_below_the_sizes_of_a_set_is_drawn_without_it(curves):
+    dataset = sweep(curves, algorithms=[{"name": "sbq", "design": "joint", "sizes": [50, 100]}])
+    (axes,) = mmd(dataset.sel(n=slice(1, 20))).axes
+    assert set(lines(axes, "median")) == {"iid", "herding"}
+
+
+def test_problems_of_another_version_have_no_best_designs(curves):
+    target = {"one": {"family": "gaussian_mixture", "weights": [1.0], "tails": 3}}
+    assert lines(mmd(sweep(curves, targets=target)).axes[0], "best known") == {}
