@@ -13,7 +13,7 @@ class Paper:
     Attributes
     ----------
     key : str
-        As :func:`bqlib.analysis.papers.papers_of` names it, which says what a sweep is of.
+        As ``bqlib.analysis.papers.papers_of`` names it, which says what a sweep is of.
     citation : str
         Authors and year.
     claims, expectations : tuple of Check
