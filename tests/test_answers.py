@@ -30,6 +30,7 @@ from bqlib.weights import PrefixWeights, bq, conditioning, final, sum_to_one, un
 
 DESIGNS = sorted({*registry.PLACES["design"]} - {"msip"})  # which takes one kernel alone
 CUBE = ["grid", "halton", "latin_hypercube", "lattice", "sobol"]  # mapped from the unit cube
+ONE_POOL = ("compress", "kernel_thinning", "recombination")  # not fresh ones, nor initial points
 FREE = ["iid", *CUBE]  # they look at no candidates
 SIZE = 40
 POOL = np.random.default_rng(0).normal(size=(SIZE, 2))
@@ -138,10 +139,12 @@ def test_no_function_is_called_without_points(name, kind, fresh):
     pool = Candidates(SIZE, fresh=True) if fresh else POOL
     if name == "stein_thinning":
         kernel = Stein(target, 0.8)
-    halving = name in ("compress", "kernel_thinning")
-    if halving and fresh:
+    if name in ONE_POOL and fresh:
         return
-    whole = halving or name in ("latin_hypercube", "lattice")  # they do not start from points
+    if name == "recombination":
+        target, kernel = pair("", np.zeros(2))
+    # Some do not start from points.
+    whole = name in (*ONE_POOL, "latin_hypercube", "lattice")
     for initial in (None, np.empty((0, 2)), POOL[:3] + 0.01)[: 2 if whole else 3]:
         options = {"rng": 0, "candidates": pool, "initial": initial}
         design = getattr(bqlib, name)(target, kernel, 5, **options)
@@ -275,7 +278,7 @@ def test_draws_of_a_target_are_checked(draws, said, fresh):
     target, kernel = pair("")
     target.sample = lambda n, rng: draws(n)
     for name in DESIGNS:
-        if name in CUBE or (fresh and name in ("compress", "kernel_thinning")):
+        if name in CUBE or (fresh and name in ONE_POOL):
             continue
         own = Stein(target) if name == "stein_thinning" else kernel
         with pytest.raises(ValueError, match=said):

@@ -50,7 +50,7 @@ SHAPED = Marginals(
 )
 BOXED = Marginals([stats.uniform(-0.9, 1.7), stats.uniform(100, 50)])
 KERNEL = Matern([0.5, 1.0, 2.0], nu=1.5)
-DESIGNS = sorted({*registry.PLACES["design"]} - {"msip"})  # which takes another kernel
+DESIGNS = sorted({*registry.PLACES["design"]} - {"msip", "grid"})  # of one kernel, and of one input
 
 
 def finite_difference(function, x, steps):

@@ -1,7 +1,6 @@
 """What other packages publish or compute, by our rules: numbers of others, in tests/reference."""
 
 import json
-import re
 from math import exp
 from pathlib import Path
 
@@ -197,17 +196,13 @@ def test_squared_errors_of_kernel_quadrature(rule, n):
 
 
 def test_greedy_rules_are_below_the_recombination_of_kernel_quadrature():
-    page = " ".join((REFERENCE.parents[1] / "docs" / "designs.md").read_text("utf-8").split())
-    start = page.index("On the periodic space of `Korobov()`")
-    numbers = re.findall(r"0\.\d+", page[start : page.index("the best of its rules")])
-    promised = np.reshape(list(map(float, numbers)), (3, 3))
     recombined = [
         [QUADRATURE["square"][name][str(n)][0] for n in (20, 40, 80)]
         for name in ("recombination", "recombination_qp", "empirical_recombination_qp")
     ]
-    np.testing.assert_array_equal(promised[2], np.min(recombined, axis=0))
-    for rule, means in ((sbq, promised[0]), (omp, promised[1])):
-        for n, mean, published in zip((20, 40, 80), means, promised[2], strict=True):
+    # Means of 50 pools.
+    for rule, means in ((sbq, (0.217, 0.0797, 0.0278)), (omp, (0.215, 0.0795, 0.0275))):
+        for n, mean, published in zip((20, 40, 80), means, np.min(recombined, axis=0), strict=True):
             pools = [SQUARE.target.sample(10 * n, rng=seed) for seed in range(4)]
             made = [rule(SQUARE.target, SQUARE.kernel, n, rng=0, candidates=pool) for pool in pools]
             errors = [mmd(SQUARE, design.points, design.weights) ** 2 for design in made]

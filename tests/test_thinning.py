@@ -74,6 +74,8 @@ def test_rows_of_the_samples_are_the_points(name, data, n, scored, repeats, seed
     if np.ptp(samples, axis=0).min() == 0:
         scored = False
         name = "herding" if name == "stein_thinning" else name
+    if name == "recombination":
+        scored = False  # few points seldom have the means of the posterior
     scores = NORMAL.score if scored or name == "stein_thinning" else None
     size = min(n, distinct)
     design = thinned(name, samples, scores, size, repeats=repeats, rng=seed)

@@ -94,8 +94,9 @@ def joint(
 ) -> Design:
     """Joint optimisation: all points moved at once, by L-BFGS, to where the MMD is smallest.
 
-    The points are a set, not a sequence: a shorter joint design is not a part of a longer one.
-    With equal weights they start from herding, and stay in the order of their starts.
+    The points are a set, not a sequence: a shorter joint design is not a part of a longer one. With
+    BQ weights they are in the order in which SBQ would pick them, and with equal weights in that of
+    their starts.
 
     Parameters
     ----------

@@ -93,7 +93,7 @@ def own(embedding: Embedding, points: ArrayLike) -> PrefixWeights:
     --------
     >>> import bqlib
     >>> square = bqlib.Uniform([0, 0], [1, 1])
-    >>> found = {"name": "line search", "design": "frank_wolfe", "weights": "own"}
+    >>> found = {"name": "fw", "design": "frank_wolfe", "weights": "own"}
     >>> options = {"n": 5, "seeds": 1, "candidates": bqlib.Candidates(100), "progress": False}
     >>> curves = bqlib.curves(square, bqlib.Brownian(), [found, "frank_wolfe"], **options)
     >>> bool((curves.mmd[..., 0, :, :] == curves.mmd[..., 1, :, :]).all())

@@ -316,6 +316,8 @@ def test_sets_have_sizes_of_their_own():
         square, bqlib.Brownian(), ["sbq", "kernel_thinning"], sizes=[3, 8], **options
     )
     assert found.bq.sets == {"kernel_thinning": (3, 8)}
+    assert found.sel(n=slice(1, 5)).bq.sets == {"kernel_thinning": (3,)}
+    assert found.sel(algorithm=["sbq"]).bq.sets == {}
     made = found.mmd.sel(algorithm="kernel_thinning").squeeze().notnull()
     assert found.n[made.values].values.tolist() == [3, 8]
     assert found.mmd.sel(algorithm="sbq").notnull().all()
