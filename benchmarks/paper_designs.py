@@ -73,7 +73,11 @@ def curve(target, kernel, algorithm, pool, seed):
         longest = made_of(max(SIZES))
     found = []
     for n in SIZES:
-        made = made_of(n) if is_point_set(design) else longest
+        try:
+            made = made_of(n) if is_point_set(design) else longest
+        except ValueError:  # recombination may find no weights
+            found.append(np.nan)
+            continue
         points = made.points[:n]
         weights = final(made.rule if rule is own else rule, made.embedding, points)
         found.append(np.sqrt(spectral_mmd2(made.embedding, points, weights)))

@@ -235,7 +235,7 @@ def set_site(sweep, *lines):
         (["directives: ['--begin=now+1hour']", "wait: 0.2"], "no Dask worker for 0.2 minutes"),
         # Code of another state than the login node's, which has read its own by then.
         (
-            ["prologue: [sed -i s/_of_prefixes/_of_parts/g bqlib/trial.py]"],
+            ["prologue: [sed -i s/_joined/_together/g bqlib/trial.py]"],
             "the worker on .* runs other code",
         ),
     ],
