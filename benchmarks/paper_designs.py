@@ -8,8 +8,8 @@ compared on that pool. Exits with 1 where an algorithm is off a known value by m
 tolerance, or, for one that only may be better, above it.
 Run: python benchmarks/paper_designs.py [--pools COUNT] [ALGORITHM ...]
 
-It takes 6 to 12 minutes on one thread, most of them for joint designs and
-for msip. With ``--pools 1`` it takes a fifth of this, and compares one pool with what is known of
+It takes half an hour on one thread, most of it for recombination, joint designs and
+msip. With ``--pools 1`` it takes a fifth of this, and compares one pool with what is known of
 means over pools.
 
 With --joint it prints the joint designs alone, at seeds 0, 1 and 2 and at 100, 200 and 400 points,
