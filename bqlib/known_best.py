@@ -113,7 +113,13 @@ def best_known(problem: str, n: int) -> Design:
     0.06
     """
     n = checked_count(n, "n", 1)
-    if isinstance(problem, str) and problem == "paper":
+    if not isinstance(problem, str) or problem not in ("paper", *PROVEN):
+        sizes = ", ".join(_found()["designs"])
+        raise ValueError(
+            f"problem is {problem!r}; it must be paper (with {sizes} points), or one of "
+            f"{', '.join(PROVEN)} (with any number of points)"
+        )
+    if problem == "paper":
         designs = _found()["designs"]
         if str(n) not in designs:
             raise ValueError(
@@ -122,12 +128,6 @@ def best_known(problem: str, n: int) -> Design:
             )
         target, kernel = _paper()
         return Design(embed(kernel, target), designs[str(n)]["points"])
-    if not isinstance(problem, str) or problem not in PROVEN:
-        sizes = ", ".join(_found()["designs"])
-        raise ValueError(
-            f"problem is {problem!r}; it must be paper (with {sizes} points), or one of "
-            f"{', '.join(PROVEN)} (with any number of points)"
-        )
     proven = PROVEN[problem]
     return Design(embed(proven.kernel, Uniform([0.0], [1.0])), proven.points(n)[:, None])
 

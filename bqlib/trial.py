@@ -97,10 +97,6 @@ class _Made:
     rule: Callable[..., PrefixWeights]
     stop: str
 
-    def weigh(self) -> PrefixWeights:
-        # A copy: what a rule does to the points that it was given must not change those stored.
-        return _returned(PrefixWeights, self.rule, self.rule(self.embedding, np.array(self.points)))
-
 
 def _of_prefixes(
     made: _Made, integrands: Sequence[Any], seed: int
@@ -111,7 +107,9 @@ def _of_prefixes(
             "the design found weights with its points, which belong to all of them: say that its "
             "points are a set, by the decorator bqlib.designs.design.point_set"
         )
-    weights = made.weigh()
+    # A copy: what a rule does to the points that it was given must not change those stored.
+    weights = made.rule(made.embedding, np.array(made.points))
+    weights = _returned(PrefixWeights, made.rule, weights)
     rank = len(weights.matrix)
     if np.triu(weights.matrix, 1).any():
         raise ValueError(

@@ -41,11 +41,11 @@ def best_known_of(dataset, cell):
     """
     config = json.loads(dataset.attrs["config"])
     content, kernel = config["targets"][cell["target"]], config["kernels"][cell["kernel"]]
-    if content["family"] not in ("gaussian_mixture", "uniform"):
-        return None
-    if kernel["family"] not in [*registry.PLACES["kernel"]]:
-        return None
     try:
+        if content["family"] not in ("gaussian_mixture", "uniform"):
+            return None
+        if kernel["family"] not in registry.PLACES["kernel"]:
+            return None
         target = build_target(content)
         return best_known_curve(target, build_kernel(kernel, cell["lengthscale"], target))
     except (TypeError, ValueError):  # parameters of another version: nothing is known of these
