@@ -4,10 +4,11 @@ import hashlib
 import io
 import json
 import zipfile
+from functools import lru_cache
 
 import zarr
 
-from bqlib.results.codec import create, decode, empty_arrays, integrand_labels
+from bqlib.results.codec import create, decode, empty_arrays, encode, integrand_labels, is_empty
 from bqlib.results.layout import HEAD, Layout
 from bqlib.results.text import one_line
 from bqlib.results.timings import digest_of, made_by, read_timing, sha256_of, timed_pieces
@@ -46,16 +47,26 @@ def encode_piece(spec, seeds, trials):
             arrays[name][i] = one_line(values) if name == "reason" else values
     cell = {name: getattr(spec.cell, name) for name in SWEEP_DIMS}
     attributes = {"schema_version": SCHEMA_VERSION, "digest": spec.digest, **cell}
-    files = {}
-    memory = zarr.storage.MemoryStore(files)
-    root = create(memory, labels, attributes)
+    empty = _empty_store(tuple((name, tuple(values)) for name, values in labels.items()))
+    head = json.loads(empty[HEAD])
+    files = empty | {HEAD: json.dumps(head | {"attributes": attributes}, indent=2).encode()}
+    metadata = head["consolidated_metadata"]["metadata"]
     for name, values in arrays.items():
-        root[name][...] = values
+        if not is_empty(values):  # Zarr writes no chunk of these
+            files[f"{name}/c.{'.'.join('0' * values.ndim)}"] = encode(values, metadata[name])
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as archive:
         for key, value in sorted(files.items()):
-            archive.writestr(zipfile.ZipInfo(key, ZIP_DATE), value.to_bytes())
+            archive.writestr(zipfile.ZipInfo(key, ZIP_DATE), value)
     return packed.getvalue()
+
+
+@lru_cache(maxsize=16)
+def _empty_store(labels):
+    """Name to bytes of the files of a store with labels, which has no chunks of variables yet."""
+    files = {}
+    create(zarr.storage.MemoryStore(files), dict(labels), {})
+    return {name: content.to_bytes() for name, content in files.items()}
 
 
 def read_piece(path, spec, first, last, rows):

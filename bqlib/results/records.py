@@ -2,7 +2,8 @@
 
 The job of an output writes its record at its end: a digest of its code and its settings, and of the
 content of its inputs. Pieces and studies need none: the timings of a piece hold its digest, and so
-does the head of a study.
+does the head of a study. Snakemake compares the digests of studies, as params of their jobs; a job
+of pieces makes many, and has no params.
 
 Snakemake compares dates, and cannot be told not to: a copy of results, or a script that was only
 touched, would run everything again. So :func:`settle` gives files the dates that say what the
@@ -96,7 +97,7 @@ def sums_of_outputs(results):
     return sums
 
 
-def settle(results, finished, steps, scripts):
+def settle(results, finished, outdated, steps, scripts):
     """Give outputs dates that let Snakemake make again what must be, and nothing else.
 
     An output that would be made of what it was made of gets a date after those of its inputs and
@@ -111,6 +112,8 @@ def settle(results, finished, steps, scripts):
     finished : iterable of tuple of Path
         The files of each piece and study that was made by this sweep and this code; the first
         of each exists.
+    outdated : iterable of Path
+        Pieces of another sweep or of other code, which get dates before those of all scripts.
     steps : iterable of Step
         Each after those that make its inputs.
     scripts : iterable of Path
@@ -124,6 +127,9 @@ def settle(results, finished, steps, scripts):
     after = max(map(_date, scripts), default=0.0)
     for files in finished:
         _make_newer(files, after, now)
+    before_all = min(map(_date, scripts), default=0.0) - 1
+    for piece in outdated:
+        _make_older(piece, before_all)
     for step in steps:
         expected[step.record] = _made_of(at, step.made_by, step.inputs, expected.get)
         if not all(path.exists() for path in step.outputs):
@@ -132,13 +138,17 @@ def settle(results, finished, steps, scripts):
         if _written(step.record) == expected[step.record]:
             _make_newer([*step.outputs, step.benchmark], after, now, inputs)
         else:
-            before = min([after, *inputs]) - 1
-            if _date(step.record) > before:
-                _set_date(step.record, before)
-            if _date(step.record) > before:  # another user's; a copy of it is ours
-                with suppress(OSError):
-                    write_atomically(step.record, read_regular(step.record))
-                    _set_date(step.record, before)
+            _make_older(step.record, min([after, *inputs]) - 1)
+
+
+def _make_older(path, before):
+    """Let a file be no newer than a date; where it is another user's, a copy of it."""
+    if _date(path) > before:
+        _set_date(path, before)
+    if _date(path) > before:
+        with suppress(OSError):
+            write_atomically(path, read_regular(path))
+            _set_date(path, before)
 
 
 def _make_newer(files, after, now, inputs=()):

@@ -5,6 +5,7 @@ It also has the digest and the sha256 of its piece, see :mod:`bqlib.results.inte
 Only the standard library is imported, because Snakemake's own process reads timings too.
 """
 
+import hashlib
 import json
 import math
 import re
@@ -113,6 +114,15 @@ def digest_of(results, piece):
 def sha256_of(results, piece):
     """sha256 that the job of a piece recorded; None if its file of timings has none."""
     return _entry(results, piece, "sha256")
+
+
+def is_whole(results, piece):
+    """Whether a piece has the sha256 that its job recorded."""
+    try:
+        data = read_regular(Layout(results).piece(piece))
+    except OSError:
+        return False
+    return hashlib.sha256(data).hexdigest() == sha256_of(results, piece)
 
 
 def made_by(results, piece):

@@ -1,7 +1,6 @@
 """A Snakemake job as a thin client: it asks for its piece or study and writes the answer."""
 
 import contextlib
-import hashlib
 import json
 import os
 import signal
@@ -14,12 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bqlib.results.files import open_itself, write_atomically
+from bqlib.results.layout import PIECE, Layout
 from bqlib.running.door import ask
 from bqlib.running.errors import RunEndedError, RunError
 from bqlib.running.paths import SNAKEMAKE, Paths, announced, of_socket
 
 WATCH_SECONDS = 1  # between two looks whether Snakemake is there
 ENDING_SECONDS = 5  # for a job to end once it is gone
+ENDED = "the run's process ended before the work was done"
 
 
 @dataclass(frozen=True)
@@ -63,21 +64,17 @@ def join(output):
         return Joined(paths, None)
 
 
-def fetch_piece(run, cell, first, last, digest, piece, timing, threads=1, memory=None):
-    """Have the run's process compute a piece, and write it.
+def fetch_pieces(run, outputs, threads=1, memory=None):
+    """Have the run's process compute pieces, and write each as soon as it is there.
+
+    Beside it goes its file of timings: as JSON, the seconds of each trial and what identifies the
+    piece.
 
     Parameters
     ----------
     run : Joined
-    cell : dict
-        The fields of a :class:`bqlib.sweep.spec.Cell`.
-    first, last : int
-        The block of seeds.
-    digest : str
-        Digest of the cell's spec, to be sure that both sides mean the same.
-    piece, timing : path-like
-        Files to write: the piece, and as JSON the seconds of each trial and what identifies the
-        piece.
+    outputs : iterable of path-like
+        Files of the results; the pieces among them are made.
     threads : int
     memory : int, optional
         Threads and MiB of this job, for where each job does its own work.
@@ -87,11 +84,16 @@ def fetch_piece(run, cell, first, last, digest, piece, timing, threads=1, memory
     RunError
         If the run's process ended, or it could not do the work.
     """
-    request = {"cell": cell, "first": first, "last": last, "digest": digest}
-    data, seconds = _ask(run, request, threads, memory)
-    record = {"digest": digest, "sha256": hashlib.sha256(data).hexdigest(), **seconds}
-    write_atomically(timing, json.dumps(record, indent=1).encode() + b"\n")
-    write_atomically(piece, data)
+    at = Layout(run.paths.results)
+    own = [Path(path) for path in outputs if str(path).endswith(PIECE)]
+
+    def take(head, data):
+        name = head["piece"]
+        write_atomically(at.timing(name), json.dumps(head["timing"], indent=1).encode() + b"\n")
+        write_atomically(at.piece(name), data)
+
+    names = [path.relative_to(at.pieces).as_posix() for path in own]
+    _ask(run, {"pieces": names}, take, threads, memory)
 
 
 def fetch_study(run, name, digest, threads=1, memory=None):
@@ -118,40 +120,53 @@ def fetch_study(run, name, digest, threads=1, memory=None):
     """
     from bqlib.studies.study import unpack  # loads numpy, 0.2 s, which pieces do without
 
-    data, _ = _ask(run, {"study": name, "digest": digest}, threads, memory)
-    return unpack(data)
+    found = []
+    _ask(
+        run, {"study": name, "digest": digest}, lambda _, data: found.append(data), threads, memory
+    )
+    return unpack(found[0])
 
 
-def _ask(run, request, threads, memory):
-    """The answer to a request, and what goes to a file of timings.
+def _ask(run, request, take, threads, memory):
+    """Have a request answered; `take(head, data)` is called with each of its answers.
 
-    The run's process gives it; where each job does its own work, this process does, with so many
+    The run's process gives them; where each job does its own work, this process does, with so many
     threads and MiB of memory.
     """
     if run.socket is not None:
-        return _ask_the_run(run.socket, request)
+        return _ask_the_run(run.socket, request, take)
     from bqlib.running.here import answer_here  # loads Dask, 1.3 s, which other jobs do without
 
-    return answer_here(run.paths, request, threads, memory)
+    answer_here(run.paths, request, take, threads, memory)
 
 
-def _ask_the_run(path, request):
-    """The answer of the run's process, through its socket at `path`."""
-    head, data = b"", b""
-    gone = (ConnectionError, FileNotFoundError)
-    with contextlib.suppress(*gone), socket.socket(socket.AF_UNIX) as connection:
-        with of_socket(path) as place:
-            connection.connect(place)
-        connection.sendall(json.dumps(request).encode() + b"\n")
-        with connection.makefile("rb") as answer:
-            head = answer.readline()
-            data = answer.read()
-    head = json.loads(head or b"{}")
-    if "error" in head:
-        raise RunError(head["error"])
-    if head.get("size") != len(data):
-        raise RunEndedError("the run's process ended before the work was done")
-    return data, head["timing"]
+def _ask_the_run(path, request, take):
+    """Take the answers of the run's process, through its socket at `path`."""
+    with contextlib.ExitStack() as stack:
+        try:
+            connection = stack.enter_context(socket.socket(socket.AF_UNIX))
+            with of_socket(path) as place:
+                connection.connect(place)
+            connection.sendall(json.dumps(request).encode() + b"\n")
+        except (ConnectionError, FileNotFoundError):
+            raise RunEndedError(ENDED) from None
+        answer = stack.enter_context(connection.makefile("rb"))
+        while (line := _read(answer.readline)) != b"\n":  # at the end of all answers
+            head = json.loads(line or b"{}")
+            if "error" in head:
+                raise RunError(head["error"])
+            data = _read(answer.read, head["size"]) if line else b""
+            if not line or len(data) != head["size"]:
+                raise RunEndedError(ENDED)
+            take(head, data)
+
+
+def _read(read, *arguments):
+    """What there is to read; nothing where the other end has closed."""
+    try:
+        return read(*arguments)
+    except ConnectionError:
+        return b""
 
 
 @contextlib.contextmanager

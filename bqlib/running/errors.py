@@ -13,9 +13,5 @@ class RunEndedError(RunError):
     """The run's process is gone, which Snakemake's end hook tells once for all jobs."""
 
 
-class TrialError(RuntimeError):
-    """A trial's own code failed; the message says why, as results keep it."""
-
-
 class OtherCodeError(RuntimeError):
     """A worker's code or libraries are not those of the run."""

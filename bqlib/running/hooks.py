@@ -3,27 +3,19 @@
 Where the workflow is a module of another one, Snakemake calls no hooks of it, and signals are that
 workflow's to answer: then the run starts when its first job asks for it, and ends with the process.
 
-This is the one room that touches Snakemake's private parts. Each place says what it relies on and
-what breaks without it; all were checked on Snakemake 9.27.1 with its plug-in for Slurm 2.8.0.
+This room and :mod:`bqlib.running.internals` are the ones that touch Snakemake's private parts. Each
+place says what it relies on and what breaks without it.
 """
 
 import atexit
+import math
 import os
-import re
-import shlex
 import signal
-import stat
-import subprocess
 import sys
-import tempfile
 import threading
-import time
-from base64 import urlsafe_b64encode
-from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 
-import psutil
-from snakemake.cli import parse_args, parse_config
 from snakemake.common.configfile import load_configfile
 from snakemake.logging import logger
 from snakemake.scheduling.job_scheduler import JobScheduler
@@ -34,27 +26,42 @@ from bqlib.results.layout import (
     RESULTS,
     Layout,
     head,
-    job_name,
     job_name_of_study,
     path_of_study,
     piece_name,
 )
 from bqlib.results.records import settle
 from bqlib.results.retry import advice, study_is_there
-from bqlib.results.timings import failed_trials
+from bqlib.results.timings import failed_trials, is_whole
 from bqlib.running import scratch, session
 from bqlib.running.door import open_door
 from bqlib.running.errors import RunError
+from bqlib.running.internals import (
+    cancel_jobs,
+    find_interpreter_with_spaces,
+    is_on_top,
+    is_remade,
+    is_scheduling,
+    is_suspected,
+    remove_left_temporary_folders,
+    runs_jobs_here,
+    settings_of_profiles,
+    submits_jobs,
+    trust,
+)
 from bqlib.running.journal import note_name
 from bqlib.running.module import SWEEP, refuse_another, refuse_moved_outputs, stated_sweep
 from bqlib.running.paths import Paths, announce
 from bqlib.running.preflight import check_origin, check_results_folder, why_jobs_fail
+from bqlib.running.progress import say
 from bqlib.running.settings import default_sweep, refuse_settings, site_file
+from bqlib.running.site import read_site
 from bqlib.sweep import shipped
 from bqlib.sweep.file import load, shelf_of
 from bqlib.sweep.words import SweepError
 
 ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+PIECES_A_JOB, MOST_BATCHES = 20, 500  # more take Snakemake long, as it keeps a rule for each
 SOME_FAILED = 3  # exit code of a run that is complete but for failed trials
 
 
@@ -72,7 +79,7 @@ def prepare(workflow, config, shell):
     -------
     Run
     """
-    _find_interpreter_with_spaces()
+    find_interpreter_with_spaces()
     is_module = not workflow.modifier.is_main_snakefile()
     # No process of a run has a display. Jupyter exports a backend of its own, which need not be
     # installed here; then matplotlib cannot be imported, neither for figures nor by plug-ins.
@@ -90,7 +97,8 @@ def prepare(workflow, config, shell):
             paths, experiment = _of_command(workflow, config, project)
         check_results_folder(paths.results)
         if workflow.is_main_process:
-            check_origin(paths, experiment, _is_known)
+            local = isinstance(workflow.current_basedir, LocalSourceFile)
+            check_origin(paths, experiment, lambda path: is_remade(path, local))
     except (SweepError, RunError) as error:
         print(error, file=sys.stderr)
         raise SystemExit(1) from None
@@ -125,9 +133,9 @@ def _of_command(workflow, config, project):
     """Paths and sweep of a run whose workflow is that of Snakemake's command."""
     sweep = Path(workflow.configfiles[-1]) if workflow.configfiles else default_sweep()
     shelf = shelf_of(sweep)
-    if workflow.is_main_process and _is_on_top(workflow, project):
+    if workflow.is_main_process and is_on_top(workflow, project):
         refuse_settings(workflow.config_settings.config, workflow.config_settings.configfiles)
-    site = site_file(config, _settings_of_profiles, project)
+    site = site_file(config, settings_of_profiles, project)
     experiment = load(sweep, shelf)
     return Paths(sweep, shelf, site, RESULTS / experiment.name), experiment
 
@@ -143,7 +151,7 @@ def _of_module(workflow, config, project):
     files = settings.configfiles if settings.replace_workflow_config else workflow.configfiles
     whole = workflow.modifier_stack[0].globals["config"]
     stated = stated_sweep(config, whole, files, settings.config, load_configfile)
-    of_profiles = _settings_of_profiles if config is whole and SWEEP not in config else dict
+    of_profiles = settings_of_profiles if config is whole and SWEEP not in config else dict
     site = site_file(config, of_profiles, project, by="config ")
     if isinstance(stated, Path):
         experiment, shelf = load(stated), shelf_of(stated)
@@ -185,7 +193,7 @@ class Run:
         self._workflow, self._rules = workflow, workflow.current_basedir
         self._session = self._scratch = self._failure = None
         self._starting = threading.Lock()
-        self._settled = False
+        self._settled, self._batches = False, None
         self._told = ""  # by whom this process was told to end
         self._lost = False  # whether the run's process has ended untold
         self._code = 1  # exit code of a run that fails
@@ -198,7 +206,7 @@ class Run:
         if not self._workflow.is_main_process:
             return announce(self.paths)
         scratch.remove_left()
-        _remove_left_by_snakemake()
+        remove_left_temporary_folders()
         self._scratch = scratch.make()
         atexit.register(self._scratch.remove)
         door = self._scratch.path / "door"
@@ -216,6 +224,31 @@ class Run:
             return self._rules.join(path).get_path_or_uri(secret_free=False)
         return path
 
+    def batches(self):
+        """Name of a job to the pieces that it makes, which are not there: a process is worth many.
+
+        None where jobs do their own work, as the size of a job is the user's to choose then, and
+        in processes that read the workflow again for one job.
+        """
+        if self._batches is None:
+            here = self._workflow.is_main_process and runs_jobs_here()
+            if not here or read_site(self.paths.site).system == "job":
+                self._batches = {}
+            else:
+                pieces = [block.piece for block in self._blocks if not block.there]
+                share = math.ceil(len(pieces) / (self._workflow._cores or 1))
+                size = max(min(share, PIECES_A_JOB), math.ceil(len(pieces) / MOST_BATCHES))
+                starts = range(0, len(pieces), size or 1)
+                self._batches = {
+                    f"pieces_{number}": pieces[start : start + size]
+                    for number, start in enumerate(starts, 1)
+                }
+        return self._batches
+
+    @cached_property
+    def _blocks(self):
+        return list(blocks_of(self.experiment, self.paths.results))
+
     def settle(self, steps):
         """Let dates of files say what is up to date, before Snakemake plans; say what is there.
 
@@ -228,14 +261,19 @@ class Run:
         if self._settled or not self._workflow.is_main_process:
             return
         self._settled = True
-        at = Layout(self.paths.results)
-        blocks = list(blocks_of(self.experiment, at.folder))
+        at, blocks = Layout(self.paths.results), self._blocks
         studies = [self.experiment.study(name) for name in self.experiment.studies]
         pieces = [block.piece for block in blocks if block.there]
         names = [study.name for study in studies if study_is_there(at.folder, study)]
-        finished = [(at.piece(p), at.timing(p), at.benchmark(job_name(p))) for p in pieces]
+        finished = [(at.piece(piece), at.timing(piece)) for piece in pieces]
         finished += [(head(at.study(n)), at.benchmark(job_name_of_study(n))) for n in names]
-        settle(at.folder, finished, steps, self.scripts.glob("*.py"))
+        outdated = [at.piece(block.piece) for block in blocks if block.outdated]
+        settle(at.folder, finished, outdated, steps, self.scripts.glob("*.py"))
+        for piece in pieces:
+            suspected = [path for path in (at.piece(piece), at.timing(piece)) if is_suspected(path)]
+            if suspected and is_whole(at.folder, piece):
+                for path in suspected:
+                    trust(path)
         taken = sum(len(block.seconds) for block in blocks if not block.there)
         if taken:
             left = sum(len(block.missing) for block in blocks)
@@ -256,7 +294,7 @@ class Run:
         """Start the run's process; ends this process where that cannot be."""
         try:
             self._answer()
-            if _submits_jobs(self._workflow):
+            if submits_jobs(self._workflow):
                 note_name(self.paths.results, "slurm", self._workflow.scheduler._executor.run_uuid)
         except RunError as error:
             say(error)
@@ -274,7 +312,8 @@ class Run:
                 try:
                     name = self.experiment.name if self.is_module else ""
                     end = None if self.is_module else self._end_by_signal
-                    self._session = session.start(self.paths, self._scratch, end, name)
+                    digest = self.experiment.digest
+                    self._session = session.start(self.paths, self._scratch, digest, end, name)
                 except RunError as error:
                     self._failure = error
                     raise
@@ -319,7 +358,7 @@ class Run:
 
     def interrupt(self, number, frame):
         """End the run by a signal, without a traceback of each job."""
-        if self._lost and number == signal.SIGTERM and not _is_scheduling(frame):
+        if self._lost and number == signal.SIGTERM and not is_scheduling(frame):
             return  # jobs fail by themselves, and then `end` says why
         for each in ENDINGS:
             signal.signal(each, signal.SIG_IGN)  # a second one must not break into the end
@@ -331,16 +370,16 @@ class Run:
         logger.setLevel("CRITICAL")  # or Snakemake reports each job that ends
         if self._session:
             session.interrupt(self._session)
-            if _submits_jobs(self._workflow):
+            if submits_jobs(self._workflow):
                 say("Slurm's jobs are cancelled; Snakemake may take three minutes to notice")
                 # It takes locks which the thread that the signal interrupts may hold.
-                threading.Thread(target=_cancel_jobs, args=[self._workflow], daemon=True).start()
+                threading.Thread(target=cancel_jobs, args=[self._workflow], daemon=True).start()
         raise SystemExit(128 + number)
 
     def end(self, error=False):
         """Stop the run's process, and say in the last lines how it went and what to do next."""
-        if error and _submits_jobs(self._workflow):
-            _cancel_jobs(self._workflow)
+        if error and submits_jobs(self._workflow):
+            cancel_jobs(self._workflow)
         complete = not error and self._has_all_pieces()
         reason = session.stop(self._session, complete) if self._session else ""
         failed = self._tell(error, reason)
@@ -375,124 +414,3 @@ class Run:
             for sentence in advice([why for _, _, why in failed], results):
                 say(sentence)
         return failed
-
-
-def say(text):
-    """One line on the terminal."""
-    with suppress(OSError):  # a closed terminal
-        print(f"[bqlib] {text}", file=sys.stderr)
-
-
-def _is_scheduling(frame):
-    """Whether Snakemake's ``schedule`` runs, which answers a SystemExit by calling the end hooks.
-
-    Anywhere else it would end the process at once, by the code of a signal that nobody has sent.
-    """
-    while frame and frame.f_code is not JobScheduler.schedule.__code__:
-        frame = frame.f_back
-    return frame is not None
-
-
-def _find_interpreter_with_spaces():
-    """Let Snakemake find an interpreter whose path has spaces through PATH.
-
-    It writes ``sys.executable`` into the commands of scripts without quotes: without this no script
-    starts where the path needs them.
-    """
-    if sys.executable != shlex.quote(sys.executable):
-        folders = [os.path.dirname(sys.executable), *os.get_exec_path()]
-        os.environ.update(PATH=os.pathsep.join(folders))
-        sys.executable = "python"
-
-
-def _remove_left_by_snakemake():
-    """Remove the empty temporary folders that killed Snakemakes of this user have left.
-
-    Each makes one as it starts and hardly uses it. Those of Snakemakes that live are younger than
-    the oldest of these.
-    """
-    names = "TMPDIR", "TEMP", "TMP"  # by which a process finds its temporary folder
-    alive = [
-        process.info["create_time"]
-        for process in psutil.process_iter(["create_time", "cmdline", "environ"])
-        if "snakemake" in str(process.info["cmdline"])
-        and all((process.info["environ"] or {}).get(n) == os.environ.get(n) for n in names)
-    ]
-    oldest = min(alive, default=psutil.Process().create_time())
-    # psutil counts from when the machine started, in whole seconds: a run that follows another one
-    # at once would seem older than what that one has left.
-    oldest += time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) - psutil.boot_time()
-    with suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:
-        own = [entry for entry in entries if re.fullmatch("snakemake[a-z0-9_]{8}", entry.name)]
-        for entry in own:
-            found = entry.stat(follow_symlinks=False)
-            private = stat.S_ISDIR(found.st_mode) and not found.st_mode & 0o077
-            if private and found.st_uid == os.getuid() and found.st_mtime < oldest:
-                with suppress(OSError):  # not empty
-                    os.rmdir(entry)
-
-
-def _is_on_top(workflow, project):
-    """Whether the workflow is run by itself, and no other Snakefile imports it.
-
-    Snakemake's ``main_snakefile`` is the file of the command. Without this, keys that an importing
-    workflow reads would be refused.
-    """
-    main = Path(workflow.main_snakefile)
-    ours = [project / "Snakefile", project / "workflow" / "Snakefile"]
-    if main.resolve() in [path.resolve() for path in ours]:
-        return True
-    template = shipped.TEMPLATE / "Snakefile"  # which does nothing but include ours
-    return main.is_file() and main.read_bytes() == template.read_bytes()
-
-
-def _settings_of_profiles():
-    """What the profiles of Snakemake's command set with ``config``, without its ``--config``.
-
-    The command is parsed by Snakemake's ``parse_args``, and what is left of it once more. Without
-    this, a site file that a profile names is lost where the command has a ``--config``.
-    """
-    if Path(sys.argv[0]).name not in ("snakemake", "__main__.py"):
-        return {}  # Snakemake was called from Python, where there are no profiles
-    _, asked = parse_args(sys.argv[1:])
-    bare = ["--snakefile", str(asked.snakefile)] if asked.snakefile else []
-    bare += ["--profile", *asked.profile] if asked.profile else []
-    bare += ["--workflow-profile", asked.workflow_profile] if asked.workflow_profile else []
-    _, without = parse_args(bare)
-    return parse_config(without.config)
-
-
-def _submits_jobs(workflow):
-    """Whether Snakemake's jobs are Slurm's: its plug-in gives them one name, ``run_uuid``."""
-    return hasattr(workflow.scheduler._executor, "run_uuid")
-
-
-def _cancel_jobs(workflow):
-    """Cancel all of Snakemake's jobs in Slurm's queue, and let it submit no others.
-
-    While Snakemake asks for the states of jobs it does not know of them, so that its own cancelling
-    misses them; and it first submits what it meant to, from ``_job_submission_executor``.
-    """
-    executor = workflow.scheduler._executor
-    submitter = getattr(executor, "_job_submission_executor", None)
-    if submitter is not None:
-        submitter.shutdown(wait=False, cancel_futures=True)
-    command = ["scancel", f"--name={executor.run_uuid}"]
-    try:
-        subprocess.run(command, check=True, capture_output=True, timeout=60)
-    except FileNotFoundError:
-        pass  # where Slurm is missing, nothing was submitted
-    except subprocess.SubprocessError:
-        say(f"jobs may be left in the queue; to cancel them: {shlex.join(command)}")
-
-
-def _is_known(path):
-    """Whether Snakemake has a record of how an output was made.
-
-    It keeps one below ``.snakemake/metadata``: its name is the path in base64, in parts of 254
-    letters. If that changes, every file seems to come from elsewhere, and reruns are refused.
-    """
-    name = urlsafe_b64encode(str(path).encode()).decode()
-    *folders, last = (name[i : i + 254] for i in range(0, len(name), 254))
-    record = Path(".snakemake", "metadata", *("@" + folder for folder in folders), last)
-    return record.exists()

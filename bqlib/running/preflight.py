@@ -56,10 +56,10 @@ def check_results_folder(results):
         )
 
 
-def check_origin(paths, experiment, is_known):
+def check_origin(paths, experiment, is_remade):
     """Refuse to run into results of another sweep or other code that Snakemake would keep.
 
-    Snakemake recomputes the outdated files that it made here. It has no record of files that came
+    Snakemake makes the outdated files again that it made here. It has no record of files that came
     from elsewhere, and would take them as they are.
 
     Parameters
@@ -67,8 +67,8 @@ def check_origin(paths, experiment, is_known):
     paths : bqlib.running.paths.Paths
         With the folder of results as Snakemake names it.
     experiment : bqlib.sweep.experiment.Experiment
-    is_known : callable
-        Whether Snakemake has a record of how a file was made, by its path.
+    is_remade : callable
+        Whether Snakemake makes an outdated file again, by its path.
 
     Raises
     ------
@@ -79,11 +79,11 @@ def check_origin(paths, experiment, is_known):
         others = outdated(at.folder, experiment)
     except DamagedError as error:
         raise RunError(str(error)) from None
-    strange = [path for path in others if not is_known(at.file(path))]
+    strange = [path for path in others if not is_remade(at.file(path))]
     if strange:
         command = ["bqlib", "retry", "--sweep", str(paths.sweep), str(at.folder)]
         raise RunError(
             f"{at.folder} holds {len(strange)} files of another sweep or of other code, which "
-            f"Snakemake did not make here; the first is {strange[0]}. To keep them, give the sweep "
-            f"another name; to recompute them: {shlex.join(command)}"
+            f"Snakemake would take as they are; the first is {strange[0]}. To keep them, give the "
+            f"sweep another name; to recompute them: {shlex.join(command)}"
         )

@@ -6,6 +6,7 @@ itself when Snakemake is gone.
 
 import asyncio
 import contextlib
+import hashlib
 import json
 import os
 import shutil
@@ -14,27 +15,33 @@ import sys
 import threading
 import time
 import traceback
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from statistics import fmean
 
-from distributed import KilledWorker, as_completed, wait
+from distributed import KilledWorker, wait
 
 from bqlib.results.blocks import blocks_of
-from bqlib.results.layout import Layout
-from bqlib.results.retry import OUT_OF_MEMORY, WORKER_DIED, study_is_there
-from bqlib.results.text import one_line
+from bqlib.results.layout import Layout, piece_name
+from bqlib.results.retry import WORKER_DIED, study_is_there
+from bqlib.results.text import failure_of, one_line
 from bqlib.running.cluster import connect
-from bqlib.running.errors import ClusterError, OtherCodeError, RunError, TrialError
+from bqlib.running.errors import ClusterError, OtherCodeError, RunError
 from bqlib.running.journal import cancel_jobs
-from bqlib.running.kept import Kept, Progress
+from bqlib.running.kept import Kept
 from bqlib.running.paths import Paths, of_socket
+from bqlib.running.progress import Progress
 from bqlib.running.site import read_site
 from bqlib.running.worker import attempt, versions
 from bqlib.studies.study import pack
 from bqlib.sweep.file import load
-from bqlib.sweep.spec import Cell
+from bqlib.sweep.spec import Spec
 
 ENDING_SECONDS = 8  # for the end of a run whose Snakemake is gone
+TASK_SECONDS = 0.5  # for which trials share a task, as a task costs milliseconds
+TASKS_PER_THREAD = 3  # that workers have at a time, so that none waits for its next
+CHANGED = "the sweep, a data file or the code changed during the run: start it again"
 
 
 class Server:
@@ -61,7 +68,15 @@ class Server:
         self.kept = Kept(Layout(results).kept)
         self.wanted = asyncio.Event()
         self.ended, self.client = loop.create_future(), loop.create_future()
-        self._one_suspect = asyncio.Lock()
+        self._blocks = {
+            piece_name(cell, block): (cell, block)
+            for cell in experiment.cells()
+            for block in experiment.blocks()
+        }
+        self._seconds = {}  # of a trial, by what takes about as long
+        self._running = 0  # tasks
+        self._left = asyncio.Event()  # set where a task has ended
+        self._turn, self._one_suspect = asyncio.Lock(), asyncio.Lock()
         self._thread = ThreadPoolExecutor(max_workers=1)
 
     def end(self, error=None):
@@ -69,27 +84,49 @@ class Server:
         if not self.ended.done():
             self.ended.set_result(None) if error is None else self.ended.set_exception(error)
 
-    async def piece(self, cell, first, last, digest):
-        """Make one piece: its bytes, and what goes to the file of timings.
+    async def pieces(self, pieces):
+        """Make pieces; yields what goes to the file of timings of each, and its bytes.
+
+        They come as they are done. Where some cannot be made, the others come first.
+        """
+        unknown = [name for name in pieces if name not in self._blocks]
+        if unknown:
+            raise RunError(f"the sweep has no piece {unknown[0]}")
+        errors = []
+        # They start in this order, and go on where the job is killed meanwhile: trials are kept.
+        for made in asyncio.as_completed([asyncio.create_task(self.piece(n)) for n in pieces]):
+            try:
+                yield await made
+            except Exception as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
+
+    async def piece(self, name):
+        """Make one piece: what goes to the file of timings, and its bytes.
 
         Trials that pieces of other blocks hold are taken over, the others are computed.
         """
         from bqlib.results.pieces import encode_piece, take_over  # load zarr, 0.5 s, which may wait
 
-        spec, seeds = self.experiment.spec(Cell(**cell)), range(first, last + 1)
+        cell, (first, last) = self._blocks[name]
+        spec, seeds = self.experiment.spec(cell), range(first, last + 1)
         taken, software = await self._aside(take_over, self.results, spec, seeds)
         rest = [seed for seed in seeds if seed not in taken]
-        outcomes, seconds = await self.outcomes(spec, rest, digest)
+        outcomes, seconds = await self.outcomes(spec, rest)
         outcomes |= {seed: curves for seed, (curves, _) in taken.items()}
         seconds |= {seed: found for seed, (_, found) in taken.items()}
         data = await self._aside(encode_piece, spec, seeds, [outcomes[seed] for seed in seeds])
         timing = {
+            "digest": spec.digest,
+            "sha256": hashlib.sha256(data).hexdigest(),
             "seconds": {seed: seconds[seed] for seed in seeds},
             "failed": {seed: text for seed, text in outcomes.items() if isinstance(text, str)},
             "versions": versions(),
         }
         others = [found for found in software if found != versions()]
-        return data, timing | ({"other_versions": others} if others else {})
+        timing |= {"other_versions": others} if others else {}
+        return {"piece": name, "timing": timing}, data
 
     async def _aside(self, function, *arguments):
         """The result of a function that may take a while, in the one thread for such."""
@@ -97,118 +134,162 @@ class Server:
         return await loop.run_in_executor(self._thread, function, *arguments)
 
     async def study(self, study, digest):
-        """Compute one study: its packed arrays, and the seconds of each seed."""
+        """Compute one study; yields its seconds and its packed arrays."""
         spec = self.experiment.study(study)
-        outcomes, seconds = await self.outcomes(spec, range(spec.seeds), digest)
+        if spec.digest != digest:
+            raise RunError(CHANGED)
+        outcomes, _ = await self.outcomes(spec, range(spec.seeds))
         for seed, outcome in sorted(outcomes.items()):
             if isinstance(outcome, str):
                 raise RunError(f"study {study} failed at seed {seed}: {outcome}")
-        return pack([outcomes[seed] for seed in range(spec.seeds)]), seconds
+        yield {}, pack([outcomes[seed] for seed in range(spec.seeds)])
 
-    async def outcomes(self, spec, seeds, digest):
-        """Run the trials of a spec at `seeds`; (outcome, seconds) of each.
+    async def outcomes(self, spec, seeds):
+        """Run the trials of a spec at `seeds`: seed to outcome, and seed to seconds.
 
-        An outcome is arrays, or why there are none. Trials that were kept are not run again. A
-        trial whose worker died is suspected, though it may have died of another trial's memory:
-        each of these gets another chance, while no other suspect runs.
+        An outcome is arrays, or why there are none. Trials that were kept are not run again.
         """
-        if spec.digest != digest:
-            raise RunError(
-                "the sweep, a data file or the code changed during the run: start it again"
-            )
-        done = {seed: self.kept.read(digest, seed) for seed in seeds}
-        done = {seed: found for seed, found in done.items() if found is not None}
-        for _ in done:
-            self.progress.trial(failed=False)
-        if len(done) < len(seeds):
-            await self._run([seed for seed in seeds if seed not in done], spec, done)
-        self.kept.delivered(digest, seeds)
+        kept = self.kept.read(spec.digest)
+        done = {seed: kept[seed] for seed in seeds if seed in kept}
+        self.progress.trials(len(done), failed=0)
+        rest = [seed for seed in seeds if seed not in done]
+        if rest:
+            done |= await self._run(spec, rest)
+        self.kept.delivered(spec.digest, seeds)
         outcomes, seconds = ({seed: done[seed][i] for seed in seeds} for i in (0, 1))
         return outcomes, seconds
 
-    async def _run(self, seeds, spec, done):
-        """Run the trials of a spec at `seeds` on the cluster; add (outcome, seconds) to `done`."""
-        digest = spec.digest
+    async def _run(self, spec, seeds):
+        """Run the trials of a spec at `seeds` on the cluster: seed to (outcome, seconds).
+
+        Short trials share a task. A trial whose worker died is suspected, though it may have died
+        of another trial's memory: each of these gets another chance, while no other suspect runs.
+        """
         self.wanted.set()
         client = await asyncio.shield(self.client)
+        done, suspects, tasks, left = {}, [], [], deque(seeds)
 
-        def submit(seed, again=""):
-            key = f"trial-{digest}-{seed}{again}"
-            return client.submit(attempt, spec, seed, versions(), key=key)
-
-        async def take(future, seed):
-            done[seed] = outcome, _ = await self._outcome(future)
-            future.release()
-            failed = isinstance(outcome, str)
-            self.progress.trial(failed)
-            if not failed:
-                await self._aside(self.kept.write, digest, seed, done[seed])
-
-        futures = {submit(seed): seed for seed in seeds}
-        suspects = []
-        # A result is taken as soon as it is there: a worker that is lost later costs nothing.
-        async for future in as_completed(list(futures)):
-            seed = futures.pop(future)
-            if future.status == "error" and isinstance(await future.exception(), KilledWorker):
-                suspects.append(seed)
+        async def run(seeds, again=""):
+            """Run some trials in one task."""
+            key = f"trial-{spec.digest}-{seeds[0]}-{len(seeds)}{again}"
+            future = client.submit(attempt, spec, seeds, versions(), key=key)
+            try:
+                # A result is taken at once: a worker that is lost later costs nothing.
+                await wait(future)
+                found = await self._found(future, seeds)
+            except KilledWorker as error:
+                if not again:
+                    return suspects.extend(seeds)
+                found = {seed: (_why_died(error), None) for seed in seeds}
+            finally:
                 future.release()
-            else:
-                await take(future, seed)
+            done.update(found)
+            good = {seed: each for seed, each in found.items() if not isinstance(each[0], str)}
+            self.progress.trials(len(found), len(found) - len(good))
+            if good:
+                self._seconds[_alike(spec)] = fmean(seconds for _, seconds in good.values())
+                await self._aside(self.kept.write, spec.digest, good)
+
+        async def run_and_leave(seeds):
+            try:
+                await run(seeds)
+            finally:
+                self._running -= 1
+                self._left.set()
+
+        try:
+            async with self._turn:  # so that pieces are finished in the order of their requests
+                while left:
+                    await self._room(client)
+                    together = TASK_SECONDS / self._seconds.get(_alike(spec), TASK_SECONDS)
+                    some = [left.popleft() for _ in range(min(max(1, int(together)), len(left)))]
+                    self._running += 1
+                    tasks.append(asyncio.create_task(run_and_leave(some)))
+            await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
         for seed in suspects:
             async with self._one_suspect:
-                future = submit(seed, again="-again")
-                await wait(future)
-                await take(future, seed)
+                await run([seed], again="-again")
+        return done
 
-    async def _outcome(self, future):
-        """Arrays and seconds of a trial that has ended; or why it failed, and None."""
+    async def _room(self, client):
+        """Wait until workers have less to do than keeps them busy."""
+        while self._running >= TASKS_PER_THREAD * max(2, _threads(client)):
+            self._left.clear()
+            with contextlib.suppress(TimeoutError):  # there may be more workers by then
+                await asyncio.wait_for(self._left.wait(), timeout=1)
+
+    async def _found(self, future, seeds):
+        """Seed to (outcome, seconds) of a task that has ended; raises a KilledWorker."""
+        lost = RunError("the cluster lost the trial; see run.log")
         if future.status == "cancelled":
-            raise RunError("the cluster lost the trial; see run.log")
+            raise lost
         error = await future.exception()
         if future.status == "cancelled":
-            raise RunError("the cluster lost the trial; see run.log")
+            raise lost
         if error is None:
-            arrays, seconds = await future.result()
-            return arrays, round(seconds, 4)
+            found = await future.result()
+            return {
+                seed: (one, None) if isinstance(one, str) else one
+                for seed, one in zip(seeds, found, strict=True)
+            }
         if isinstance(error, OtherCodeError):
             self.end(error)
             raise error
-        if isinstance(error, TrialError):
-            text = str(error)
-        elif isinstance(error, MemoryError):
-            text = f"{OUT_OF_MEMORY}: {error}".removesuffix(": ")
-        elif isinstance(error, KilledWorker):
-            text = (
-                f"{WORKER_DIED} in each of {error.allowed_failures + 1} runs of this trial: "
-                "killed from outside, crashed, or out of memory in a way that Python does not see"
-            )
-        else:
-            text = f"{type(error).__name__}: {error}"
-        return one_line(text), None
+        if isinstance(error, KilledWorker):
+            raise error
+        return dict.fromkeys(seeds, (failure_of(error), None))
 
-    async def work(self, request):
-        """Bytes, and what goes to a file of timings."""
-        work = self.study if "study" in request else self.piece
-        return await work(**request)
+    def work(self, request):
+        """What :meth:`pieces` or :meth:`study` yields for a request."""
+        work = self.study if "study" in request else self.pieces
+        return work(**request)
 
     async def answer(self, reader, writer):
-        """Serve one connection: one request, one answer."""
+        """Serve one connection: one request, its answers, and an empty line at the end."""
         try:
-            data, timing = await self.work(json.loads(await reader.readline()))
-            head = {"size": len(data), "timing": timing}
+            async for head, data in self.work(json.loads(await reader.readline())):
+                writer.write(json.dumps(head | {"size": len(data)}).encode() + b"\n" + data)
+                await writer.drain()
+            last = b"\n"
+        except ConnectionError:  # the job was killed
+            return writer.close()
         except Exception as error:  # whatever it was, the waiting job must hear of it
             if self.ended.done():  # which is told once for all jobs
                 return writer.close()
-            data, head = b"", {"error": f"{type(error).__name__}: {error}"}
-        with contextlib.suppress(ConnectionError):  # the job was killed
-            writer.write(json.dumps(head).encode() + b"\n" + data)
+            last = json.dumps({"error": f"{type(error).__name__}: {error}"}).encode() + b"\n"
+        with contextlib.suppress(ConnectionError):
+            writer.write(last)
             await writer.drain()
             writer.close()
 
 
-async def serve(paths, socket, parent, name=""):
+def _why_died(error):
+    return one_line(
+        f"{WORKER_DIED} in each of {error.allowed_failures + 1} runs of this trial: "
+        "killed from outside, crashed, or out of memory in a way that Python does not see"
+    )
+
+
+def _alike(spec):
+    """What specs have in common whose trials take about as long."""
+    if isinstance(spec, Spec):
+        return spec.cell.target, spec.cell.kernel, spec.cell.algorithm
+    return spec.name
+
+
+def _threads(client):
+    """Threads of all workers, as the scheduler said two seconds ago at most."""
+    return client.scheduler_info().get("total_threads", 0)
+
+
+async def serve(paths, socket, parent, digest, name=""):
     """Answer requests until told to end, or until the process `parent` is gone."""
     site, experiment = read_site(paths.site), load(paths.sweep, paths.shelf, paths.folder)
+    if experiment.digest != digest:
+        raise RunError(CHANGED)
     progress = Progress(trials_to_do(experiment, paths.results), name)
     server = Server(experiment, progress, paths.results)
     loop = asyncio.get_running_loop()
@@ -258,16 +339,16 @@ def _watch_parent(loop, server, parent, results):
     os.killpg(0, signal.SIGKILL)
 
 
-async def _serve_or_say_why(paths, socket, parent, name):
+async def _serve_or_say_why(paths, socket, parent, digest, name):
     """Serve; where that ends by an error, leave the reason beside the socket and return 1.
 
     Jobs hear of the end when the loop ends, so whoever asks for the reason afterwards finds it.
     """
     try:
-        await serve(paths, socket, parent, name)
+        await serve(paths, socket, parent, digest, name)
     except Exception as error:
         traceback.print_exc()
-        expected = isinstance(error, ClusterError | OtherCodeError)
+        expected = isinstance(error, ClusterError | OtherCodeError | RunError)
         reason = str(error) if expected else f"{type(error).__name__}: {error}"
         with contextlib.suppress(OSError):
             Path(socket).with_name("reason").write_text(reason, encoding="utf-8")
@@ -282,12 +363,14 @@ def main(task):
     ----------
     task : str
         JSON: the ``paths`` of the run, the path of the ``socket``, the process id of the
-        ``parent``, and the ``name`` by which the run speaks of itself, or an empty one.
+        ``parent``, the ``digest`` of the sweep as the parent has read it, and the ``name`` by which
+        the run speaks of itself, or an empty one.
     """
     task = json.loads(task)
     paths, socket, parent = Paths.from_json(task["paths"]), task["socket"], task["parent"]
     try:
-        return asyncio.run(_serve_or_say_why(paths, socket, parent, task["name"]))
+        served = _serve_or_say_why(paths, socket, parent, task["digest"], task["name"])
+        return asyncio.run(served)
     finally:
         if os.getppid() != parent:  # nobody else is left to do it
             shutil.rmtree(os.path.dirname(socket), ignore_errors=True)

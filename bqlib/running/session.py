@@ -56,7 +56,7 @@ class Session:
     socket: str | None = None
 
 
-def start(paths, scratch, on_end=None, name=""):
+def start(paths, scratch, digest, on_end=None, name=""):
     """Start the run's process.
 
     Parameters
@@ -65,6 +65,9 @@ def start(paths, scratch, on_end=None, name=""):
         Its log goes to ``logs/run.log`` among the results.
     scratch : bqlib.running.scratch.Scratch
         Private folder of this process; the end of the session removes it.
+    digest : str
+        Of the sweep as this process has read it, see
+        :attr:`bqlib.sweep.experiment.Experiment.digest`.
     on_end : callable, optional
         Called, in a thread, should the run's process end before it is told to.
     name : str, optional
@@ -97,7 +100,8 @@ def start(paths, scratch, on_end=None, name=""):
     if own_work:
         return Session(None, scratch, results, held, threading.Event())
     path = str(scratch.path / "socket")
-    task = {"paths": paths.as_json(), "socket": path, "parent": os.getpid(), "name": name}
+    task = {"paths": paths.as_json(), "socket": path, "parent": os.getpid()}
+    task |= {"digest": digest, "name": name}
     try:
         errors = open(log, "ab", opener=open_itself)  # noqa: SIM115
     except OSError as error:

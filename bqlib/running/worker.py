@@ -1,4 +1,4 @@
-"""What runs on a Dask worker: one trial, within the worker's memory and by the right code."""
+"""What runs on a Dask worker: trials, within the worker's memory and by the right code."""
 
 import socket
 import sys
@@ -8,25 +8,25 @@ from importlib.metadata import version
 
 from distributed import get_worker
 
-from bqlib.results.text import failure_of
-from bqlib.running.errors import OtherCodeError, TrialError
+from bqlib.results.retry import OUT_OF_MEMORY
+from bqlib.results.text import failure_of, one_line
+from bqlib.running.errors import OtherCodeError
+from bqlib.sweep.blas import one_blas_thread
 from bqlib.sweep.datapoints import DataFileError
 from bqlib.sweep.from_file import hold
 from bqlib.sweep.plugins import PluginError
 
 
-def attempt(spec, seed, expected):
-    """Run a spec at one seed, within the worker's memory and by the versions that are expected.
+def attempt(spec, seeds, expected):
+    """Run a spec at some seeds, within the worker's memory and by the versions that are expected.
 
     Returns
     -------
-    arrays : dict of ndarray
-    seconds : float
+    list of ((dict of ndarray, float), or str)
+        For each seed, the arrays and the seconds, or why it failed.
 
     Raises
     ------
-    TrialError
-        If the trial's own code fails.
     OtherCodeError
         If the worker runs other versions, or other code than the spec's digest stands for, cannot
         load a plug-in, or finds other points in a data file than the digest stands for.
@@ -42,24 +42,30 @@ def attempt(spec, seed, expected):
             f"the worker on {where} runs other code: was bqlib or a plug-in changed during the "
             "run? Start it again"
         )
-    with memory_limited(own_memory()):
+    # The limit of threads is set once for all trials, as each search for libraries takes 1 ms.
+    with memory_limited(own_memory()), one_blas_thread():
+        return [_outcome(spec, seed, where) for seed in seeds]
+
+
+def _outcome(spec, seed, where):
+    """Arrays and seconds of one trial, or why it failed."""
+    try:
         try:
             hold(spec.target)
         except DataFileError as error:
             raise OtherCodeError(f"the worker on {where} lacks the data: {error}") from None
-        try:
-            return spec.run(seed)
-        except MemoryError:
-            raise
-        except (SystemExit, KeyboardInterrupt, GeneratorExit) as error:
-            # Dask would close the worker for good, and tell nobody why.
-            text = f"its code raised {error!r}, which ends programs"
-            failure = TrialError(failure_of(RuntimeError(text)))
-        except BaseException as error:
-            # An error of a plug-in's own class may not pickle, and its text may not be UTF-8. One
-            # that is no Exception, such as asyncio's for a cancelled task, would never be told of.
-            failure = TrialError(failure_of(error)).with_traceback(error.__traceback__)
-    raise failure  # here, as inside it would carry the error along, as its context
+        arrays, seconds = spec.run(seed)
+    except OtherCodeError:
+        raise
+    except MemoryError as error:
+        return one_line(f"{OUT_OF_MEMORY}: {error}".removesuffix(": "))
+    except (SystemExit, KeyboardInterrupt, GeneratorExit) as error:
+        # Dask would close the worker for good, and tell nobody why.
+        return failure_of(RuntimeError(f"its code raised {error!r}, which ends programs"))
+    except BaseException as error:
+        # One that is no Exception, such as asyncio's for a cancelled task, would end all trials.
+        return failure_of(error)
+    return arrays, round(seconds, 4)
 
 
 def refuse_other_versions(theirs, ours, worker):

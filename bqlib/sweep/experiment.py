@@ -1,5 +1,6 @@
 """The sweep as data, and the cells and seeds that it runs."""
 
+import hashlib
 import json
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -126,6 +127,13 @@ class Experiment:
     def is_stored_as(self, config):
         """Whether a dict of :meth:`canonical` is of this sweep, wherever its data files were."""
         return _without_folders(config) == self.canonical(folders=False)
+
+    @cached_property
+    def digest(self):
+        """64 hexadecimal digits that change exactly when the digest of a cell or a study does."""
+        specs = [*self._specs.values(), *map(self.study, self.studies)]
+        text = "\n".join([str(self.blocks()), *(spec.digest for spec in specs)])
+        return hashlib.sha256(text.encode()).hexdigest()
 
     @cached_property
     def _specs(self):

@@ -95,6 +95,13 @@ class Spec:
         target = build_target(self.target)
         return target, build_kernel(self.kernel, self.cell.lengthscale, target)
 
+    @cached_property
+    def _pair(self):
+        return self.build()
+
+    def __getstate__(self):
+        return {name: value for name, value in vars(self).items() if name != "_pair"}
+
     def run(self, seed):
         """Run the trial of one seed.
 
@@ -105,7 +112,10 @@ class Spec:
         seconds : float
             Wall time of the computation.
         """
-        target, kernel = self.build()
+        families = self.target["family"], self.kernel["family"]
+        # A user's own class may keep a state.
+        own = any(map(plugins.is_place, families))
+        target, kernel = self.build() if own else self._pair
         integrands = [build_integrand(content) for content in self.integrands.values()]
         design, rule = self.algorithm.build()
         arguments = target, kernel, design, rule, self.candidates, self.n, seed, integrands

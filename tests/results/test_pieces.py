@@ -4,11 +4,15 @@ import json
 import zipfile
 from dataclasses import replace
 from hashlib import sha256
+from io import BytesIO
 
 import numpy as np
 import pytest
+import zarr
 from damage import age, flip
+from zarr.storage import MemoryStore
 
+from bqlib.results.codec import create
 from bqlib.results.layout import Layout, piece_name
 from bqlib.results.pieces import encode_piece, read_piece, take_over
 
@@ -39,6 +43,28 @@ def test_equal_trials_are_equal_bytes(experiment):
     first, again = (encode_piece(spec, [0, 1], [spec.run(s)[0] for s in (0, 1)]) for _ in "ab")
     assert first == again
     assert first != encode_piece(spec, [0, 2], [spec.run(s)[0] for s in (0, 2)])
+
+
+def test_pieces_are_what_zarr_writes(experiment):
+    spec = experiment.spec(experiment.cells()[0])
+    integrands = {"f": {"family": "rkhs_ball", "functions": 3, "centre_variance": 1.0}}
+    good = [spec.run(0)[0], replace(spec, integrands=integrands).run(0)[0]]
+    for cell_spec, trials in [
+        (spec, [good[0], "failed: é"]),
+        (spec, ["failed", "failed"]),
+        (replace(spec, integrands=integrands), [good[1], good[1] | {"reason": "ended early"}]),
+    ]:
+        with zipfile.ZipFile(BytesIO(encode_piece(cell_spec, [3, 4], trials))) as archive:
+            made = {name: archive.read(name) for name in archive.namelist()}
+        files = {name: zarr.core.buffer.cpu.Buffer.from_bytes(data) for name, data in made.items()}
+        found = zarr.open_group(MemoryStore(files), mode="r")
+        coordinates = {"seed", "n", "dim", "integrand", "quantile"} & set(found.array_keys())
+        labels = {name: found[name][...] for name in coordinates}
+        written = {}
+        root = create(MemoryStore(written), labels, dict(found.attrs))
+        for name in set(found.array_keys()) - set(labels):
+            root[name][...] = found[name][...]
+        assert {name: data.to_bytes() for name, data in written.items()} == made
 
 
 def test_trials_taken_over_make_the_same_bytes(experiment, tmp_path):

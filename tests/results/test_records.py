@@ -35,8 +35,7 @@ def made(tmp_path):
         write_record(at.folder, step.record, step.made_by, step.inputs)
 
     def settled(steps=steps):
-        pieces = [(at.piece(PIECE), at.timing(PIECE), at.benchmark("none"))]
-        settle(at.folder, pieces, steps, [script])
+        settle(at.folder, [(at.piece(PIECE), at.timing(PIECE))], [], steps, [script])
         return [is_current(step, script) for step in steps]
 
     return at, steps, script, settled
@@ -105,7 +104,7 @@ def test_what_is_missing_and_what_belongs_to_others_is_left_alone(made, monkeypa
     at, _, script, settled = made
     at.curves.unlink()
     date = at.record("curves").stat().st_mtime
-    settle(at.folder, [], [], [script.with_name("none.py")])
+    settle(at.folder, [], [], [], [script.with_name("none.py")])
     assert at.record("curves").stat().st_mtime == date
     at.curves.write_text("a file")
 
@@ -132,6 +131,10 @@ def test_outdated_outputs_of_another_user_are_made_again(made, monkeypatch):
     assert settled() == [True, True]
     assert settled([steps[0], replace(steps[1], made_by="changed")]) == [True, False]
     assert at.record("rates").read_bytes() == before
+    piece, script = at.piece(PIECE), steps[0].inputs[0].with_name("none.py")
+    script.write_text("a script")
+    settle(at.folder, [], [piece], [], [script])
+    assert piece.read_text() == "a file" and piece.stat().st_mtime < script.stat().st_mtime
 
 
 def test_pieces_and_studies_are_known_by_what_their_jobs_recorded(results):

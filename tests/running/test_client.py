@@ -13,6 +13,8 @@ from checkout import SWEEP
 from project import SHELF
 from written_results import write_pieces
 
+from bqlib.results.layout import Layout
+from bqlib.results.timings import is_whole
 from bqlib.running.client import Joined, join, logged
 from bqlib.running.door import open_door
 from bqlib.running.errors import RunEndedError
@@ -68,24 +70,28 @@ def test_a_job_asks_the_run_of_its_output_where_it_is_on_this_machine(paths, tmp
 
 ELSEWHERE = """
 import sys
-from bqlib.running.client import Joined, fetch_piece
+from bqlib.results.layout import Layout, piece_name
+from bqlib.running.client import Joined, fetch_pieces
 from bqlib.running.paths import Paths
 from bqlib.sweep.file import load
 
 paths = Paths.from_json(sys.argv[1])
-experiment = load(paths.sweep, paths.shelf)
-cell = experiment.cells()[0]
-digest = experiment.spec(cell).digest
-fetch_piece(Joined(paths, None), vars(cell), 0, 0, digest, *sys.argv[2:], memory=2000)
+experiment, at = load(paths.sweep, paths.shelf), Layout(paths.results)
+names = [piece_name(cell, experiment.blocks()[0]) for cell in experiment.cells()]
+outputs = [path for name in names for path in (at.piece(name), at.timing(name))]
+fetch_pieces(Joined(paths, None), outputs, memory=2000)
 """
 
 
 def test_a_job_on_another_machine_does_its_own_work_whatever_the_site(paths, tmp_path):
     paths.results.mkdir()
-    made = tmp_path / "piece", tmp_path / "timing"
-    subprocess.run([sys.executable, "-c", ELSEWHERE, paths.as_json(), *made], check=True)
-    undisturbed = next(data for _, _, data in write_pieces(load(paths.sweep, SHELF), tmp_path))
-    assert made[0].read_bytes() == undisturbed
+    subprocess.run([sys.executable, "-c", ELSEWHERE, paths.as_json()], check=True)
+    at, experiment = Layout(paths.results), load(paths.sweep, SHELF)
+    made = {name: data for name, _, data in write_pieces(experiment, tmp_path) if "-0-0." in name}
+    assert {name: at.piece(name).read_bytes() for name in made} == made
+    assert all(is_whole(at.folder, name) for name in made)
+    found = [path for path in at.pieces.rglob("*") if path.is_file()]
+    assert len(found) == len(made) == 2
 
 
 JOB = """

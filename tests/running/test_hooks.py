@@ -16,7 +16,8 @@ from snakemake.scheduling.job_scheduler import JobScheduler
 
 from bqlib.results.layout import Layout
 from bqlib.running import scratch, session
-from bqlib.running.hooks import ENDINGS, Run, _remove_left_by_snakemake
+from bqlib.running.hooks import ENDINGS, Run
+from bqlib.running.internals import remove_left_temporary_folders
 from bqlib.running.paths import Paths
 from bqlib.running.session import Session
 from bqlib.sweep.file import load
@@ -38,7 +39,7 @@ def test_what_a_snakemake_left_just_before_this_one_started_is_removed(tmp_path,
         folder.mkdir(mode=0o700)
         os.utime(folder, (0, started() + (0.1 if folder == own else -0.1)))
     others[1].chmod(0o755)
-    _remove_left_by_snakemake()
+    remove_left_temporary_folders()
     assert not left.exists() and own.exists() and all(folder.exists() for folder in others)
 
 

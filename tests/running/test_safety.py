@@ -142,17 +142,17 @@ class Payload:
 def test_kept_trials_are_data(tmp_path):
     kept, witness = Kept(tmp_path / "kept"), tmp_path / "ran"
     outcome = {"mmd": np.arange(3.0), "rank_reached": 3.0, "reason": "it ends"}, 1.5
-    kept.write("digest", 0, outcome)
-    arrays, seconds = kept.read("digest", 0)
+    kept.write("digest", {0: outcome})
+    arrays, seconds = kept.read("digest")[0]
     assert seconds == 1.5 and arrays["reason"] == "it ends" and arrays["rank_reached"] == 3.0
     assert type(arrays["reason"]) is str and arrays["mmd"].tolist() == [0, 1, 2]
     [file] = kept.folder.iterdir()
     packed = pickle.dumps(Payload(witness))
     for hostile in (packed, b"", b"PK\x03\x04" + packed, file.read_bytes()[:-9]):
         file.write_bytes(hostile)
-        assert kept.read("digest", 0) is None
+        assert kept.read("digest") == {}
     np.savez(file, **{"0/mmd": np.array([Payload(witness)], dtype=object)})
-    assert kept.read("digest", 0) is None
+    assert kept.read("digest") == {}
     assert not witness.exists()
     pickle.loads(packed)  # the control
     assert witness.exists()
@@ -198,11 +198,12 @@ def test_a_run_writes_through_no_link_among_its_results(tmp_path):
     with pytest.raises(OSError, match="Too many levels"), logged(at.log("gather")):
         print("overwritten")
     kept = Kept(at.kept)
-    kept.write("digest", 0, ({"mmd": np.zeros(1)}, 1.0))
-    file = kept.folder / "digest-0.npz"
+    kept.write("digest", {0: ({"mmd": np.zeros(1)}, 1.0)})
+    [file] = kept.folder.iterdir()
     file.unlink()
     file.symlink_to(victim)
-    kept.write("digest", 0, ({"mmd": np.zeros(1)}, 1.0))
+    assert Kept(at.kept).read("digest") == {}
+    kept.write("digest", {0: ({"mmd": np.zeros(1)}, 1.0)})
     assert victim.read_text() == "precious"
     assert stat.S_IMODE(kept.folder.stat().st_mode) == 0o700
 
@@ -265,7 +266,7 @@ def test_a_hostile_file_in_any_place_of_results_runs_nothing(
     payload = pickle.dumps(Payload(witness))
     at = Layout(results)
     note_job(results, "slurm", "17")
-    Kept(at.kept).write("digest", 0, ({"mmd": np.zeros(1)}, 1.0))
+    Kept(at.kept).write("digest", {0: ({"mmd": np.zeros(1)}, 1.0)})
     monkeypatch.chdir(tmp_path)
     files = [path for path in sorted(results.rglob("*")) if path.is_file()]
     files += [at.manifest, at.provenance, at.claims, at.private / "key.pem"]
@@ -278,7 +279,7 @@ def test_a_hostile_file_in_any_place_of_results_runs_nothing(
                 given = [command, str(results)] + ["out.csv"] * (command == "export")
                 assert main(given) in (0, 1, 2)
             cancel_jobs(results)
-            Kept(at.kept).read("digest", 0)
+            Kept(at.kept).read("digest")
         if known is None:
             file.unlink()
         else:

@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from dataclasses import asdict
+import time
+from dataclasses import replace
 from hashlib import sha256
 from types import SimpleNamespace
 
@@ -13,18 +14,17 @@ from project import QUICK
 
 from bqlib.results.layout import Layout, piece_name
 from bqlib.results.pieces import encode_piece
-from bqlib.running import kept, server
-from bqlib.running.errors import RunError
+from bqlib.running import progress, server
+from bqlib.running.errors import OtherCodeError, RunError
 from bqlib.running.worker import versions
 from bqlib.sweep.file import load
 
 
-def serve(tmp_path, act):
+def serve(tmp_path, act, experiment=None):
     """What `act(run)` returns, with a run on a cluster within this process."""
 
     async def work():
-        progress = kept.Progress(3)
-        state = server.Server(load(QUICK), progress, tmp_path)
+        state = server.Server(experiment or load(QUICK), progress.Progress(3), tmp_path)
         async with (
             LocalCluster(n_workers=1, processes=False, asynchronous=True, **QUIET) as cluster,
             Client(cluster, asynchronous=True) as client,
@@ -35,30 +35,40 @@ def serve(tmp_path, act):
     return asyncio.run(work())
 
 
+def piece_of(cell, first, last):
+    """A question for the piece of a cell and some seeds, whatever the blocks of the sweep."""
+
+    async def ask(state):
+        name = piece_name(cell, (first, last))
+        state._blocks[name] = cell, (first, last)
+        head, data = await state.piece(name)
+        assert head["piece"] == name
+        return head["timing"], data
+
+    return ask
+
+
 def test_a_piece_holds_the_trials_and_why_others_failed(tmp_path, monkeypatch, capsys):
     experiment = load(QUICK)
     cell = experiment.cells()[0]
     spec = experiment.spec(cell)
     good, _ = spec.run(0)
 
-    def some_fail(spec, seed, expected):
-        if seed == 1:
-            raise MemoryError("Unable to allocate 8 GiB")
-        if seed == 2:
-            raise ValueError("two\nlines")
-        return good, 0.25
+    def some_fail(spec, seeds, expected):
+        found = {1: "out of memory: Unable to allocate 8 GiB", 2: "ValueError: two lines"}
+        return [found.get(seed, (good, 0.25)) for seed in seeds]
 
     monkeypatch.setattr(server, "attempt", some_fail)
-    request = {"cell": asdict(cell), "first": 0, "last": 2, "digest": spec.digest}
-    data, timing = serve(tmp_path, lambda state: state.piece(**request))
+    timing, data = serve(tmp_path, piece_of(cell, 0, 2))
     reasons = {1: "out of memory: Unable to allocate 8 GiB", 2: "ValueError: two lines"}
     assert data == encode_piece(spec, range(3), [good, reasons[1], reasons[2]])
     seconds = {0: 0.25, 1: None, 2: None}
-    assert timing == {"seconds": seconds, "failed": reasons, "versions": versions()}
+    about = {"digest": spec.digest, "sha256": sha256(data).hexdigest(), "versions": versions()}
+    assert timing == {"seconds": seconds, "failed": reasons} | about
     assert "3 of 3 trials done, 2 failed" in capsys.readouterr().out
     # What succeeded is not computed again by the next run; what failed is.
-    monkeypatch.setattr(server, "attempt", lambda spec, seed, expected: 1 / (seed - 1))
-    _, timing = serve(tmp_path, lambda state: state.piece(**request | {"last": 1}))
+    monkeypatch.setattr(server, "attempt", lambda spec, seeds, expected: 1 / 0)
+    timing, _ = serve(tmp_path, piece_of(cell, 0, 1))
     assert timing["seconds"] == {0: 0.25, 1: None}
     assert timing["failed"] == {1: "ZeroDivisionError: division by zero"}
 
@@ -70,16 +80,16 @@ def test_a_trial_is_blamed_for_a_dead_worker_only_if_it_dies_again_alone(tmp_pat
     good, _ = spec.run(0)
     tries = tmp_path / "tries"
 
-    def two_die(spec, seed, expected):
+    def two_die(spec, seeds, expected):
+        [seed] = seeds  # as nothing is known of their time yet
         with open(tries, "a") as file:
             file.write(str(seed))
         if seed == 2 or (seed == 1 and tries.read_text().count("1") == 1):
             raise KilledWorker("a trial", SimpleNamespace(address="there"), 3)
-        return good, 0.25
+        return [(good, 0.25)]
 
     monkeypatch.setattr(server, "attempt", two_die)
-    request = {"cell": asdict(cell), "first": 0, "last": 2, "digest": spec.digest}
-    _, timing = serve(tmp_path, lambda state: state.piece(**request))
+    timing, _ = serve(tmp_path, piece_of(cell, 0, 2))
     assert timing["seconds"] == {0: 0.25, 1: 0.25, 2: None}
     assert timing["failed"][2].startswith("the worker died in each of 4 runs")
     assert sorted(tries.read_text()) == list("01122")
@@ -101,16 +111,15 @@ def test_trials_of_pieces_of_other_blocks_are_not_run(tmp_path, monkeypatch, cap
     for path, data in {at.piece(name): older, at.timing(name): json.dumps(record).encode()}.items():
         path.parent.mkdir(parents=True)
         path.write_bytes(data)
-    request = {"cell": asdict(cell), "first": 1, "last": 2, "digest": spec.digest}
     ran = tmp_path / "ran"
 
-    def run(spec, seed, expected):
+    def run(spec, seeds, expected):
         with open(ran, "a") as file:
-            file.write(str(seed))
-        return trials[seed], 0.25
+            file.writelines(map(str, seeds))
+        return [(trials[seed], 0.25) for seed in seeds]
 
     monkeypatch.setattr(server, "attempt", run)
-    data, timing = serve(tmp_path, lambda state: state.piece(**request))
+    timing, data = serve(tmp_path, piece_of(cell, 1, 2))
     assert ran.read_text() == "2" and data == encode_piece(spec, [1, 2], trials[1:])
     assert list(timing["seconds"].items()) == [(1, 0.75), (2, 0.25)]
     assert timing["versions"] == versions() and timing["other_versions"] == [{"numpy": "1.0"}]
@@ -121,12 +130,12 @@ def test_trials_of_pieces_of_other_blocks_are_not_run(tmp_path, monkeypatch, cap
     )
 
     async def without_a_cluster():
-        state = server.Server(experiment, kept.Progress(0), tmp_path)
-        data, timing = await state.piece(**request | {"first": 0, "last": 1})
+        state = server.Server(experiment, progress.Progress(0), tmp_path)
+        made = await piece_of(cell, 0, 1)(state)
         assert not state.wanted.is_set()
-        return data, timing
+        return made
 
-    data, timing = asyncio.run(without_a_cluster())
+    timing, data = asyncio.run(without_a_cluster())
     assert data == older and timing["seconds"] == {0: 0.5, 1: 0.75}
 
 
@@ -141,8 +150,65 @@ def test_trials_of_another_sweep_are_to_be_done(tmp_path):
     assert server.trials_to_do(experiment, tmp_path) == everything
 
 
-def test_a_digest_of_other_code_is_refused(tmp_path):
-    cell = {"target": "chen2010_mixture", "kernel": "eq_density", "lengthscale": 0.5}
-    request = {"cell": cell | {"algorithm": "iid"}, "first": 0, "last": 0, "digest": "other"}
+def test_short_trials_share_tasks_and_pieces_come_as_they_are_done(tmp_path, monkeypatch):
+    experiment = replace(load(QUICK), seeds=100, seeds_per_job=100)
+    cells = experiment.cells()[:3]
+    good, _ = experiment.spec(cells[0]).run(0)
+    tasks = tmp_path / "tasks"
+
+    def attempt(spec, seeds, expected):
+        time.sleep(0.01 if spec.cell == cells[0] else 0.001)
+        with open(tasks, "a") as file:
+            file.write(f"{len(seeds)}\n")
+        return [(good, 0.1 if spec.cell == cells[0] else 0.001) for _ in seeds]
+
+    monkeypatch.setattr(server, "attempt", attempt)
+    names = [piece_name(cell, (0, 99)) for cell in cells]
+
+    async def ask(state):
+        return [head["piece"] async for head, _ in state.pieces(names)]
+
+    assert serve(tmp_path, ask, experiment) == names
+    sizes = list(map(int, tasks.read_text().split()))
+    assert sum(sizes) == 300 and sizes[0] == 1
+    assert max(sizes[:20]) == 5  # half a second of trials
+    assert max(sizes) > 80 and len(sizes) < 60
+
+
+def test_pieces_that_can_be_made_come_before_the_error_of_another(tmp_path, monkeypatch):
+    experiment = load(QUICK)
+    names = [piece_name(cell, experiment.blocks()[0]) for cell in experiment.cells()[:2]]
+    good, _ = experiment.spec(experiment.cells()[0]).run(0)
+
+    def attempt(spec, seeds, expected):
+        if spec.cell == experiment.cells()[0]:
+            raise OtherCodeError("other code")
+        return [(good, 0.1) for _ in seeds]
+
+    monkeypatch.setattr(server, "attempt", attempt)
+
+    async def ask(state):
+        found = []
+        with pytest.raises(OtherCodeError, match="other code"):
+            async for head, _ in state.pieces(names):
+                found.append(head["piece"])
+        assert isinstance(state.ended.exception(), OtherCodeError)
+        return found
+
+    assert serve(tmp_path, ask) == names[1:]
+    with pytest.raises(RunError, match="the sweep has no piece a/b"):
+        asyncio.run(serve_nothing(tmp_path, ["a/b"]))
+
+
+async def serve_nothing(folder, names):
+    async for _ in server.Server(load(QUICK), progress.Progress(0), folder).pieces(names):
+        pass
+
+
+def test_a_study_of_other_code_is_refused(tmp_path):
+    async def ask(state):
+        async for _ in state.study(load(QUICK).studies[0], "other"):
+            pass
+
     with pytest.raises(RunError, match="changed during the run"):
-        serve(tmp_path, lambda state: state.piece(**request))
+        serve(tmp_path, ask)

@@ -15,6 +15,9 @@ from bqlib.results.layout import Layout
 from bqlib.running import client, errors, scratch, session
 from bqlib.running.journal import note_job
 from bqlib.running.paths import Paths
+from bqlib.sweep.file import load
+
+DIGEST = load(QUICK, SHELF).digest
 
 
 def paths(folder):
@@ -42,7 +45,7 @@ def started(tmp_path, monkeypatch, make_scratch):
     monkeypatch.setattr(os, "environ", dict(os.environ))
     site = tmp_path / "site.yaml"
     site.write_text("workers: 1")
-    made = session.start(paths(tmp_path), make_scratch())
+    made = session.start(paths(tmp_path), make_scratch(), DIGEST)
     yield made
     session.stop(made)
     assert not made.scratch.path.exists()
@@ -50,9 +53,9 @@ def started(tmp_path, monkeypatch, make_scratch):
 
 def test_another_run_on_the_same_results_is_refused(started, tmp_path, make_scratch):
     with pytest.raises(errors.RunError, match=f"another run works on .*process {os.getpid()} on"):
-        session.start(paths(tmp_path), make_scratch())
+        session.start(paths(tmp_path), make_scratch(), DIGEST)
     assert session.stop(started) == ""
-    again = session.start(paths(tmp_path), make_scratch())
+    again = session.start(paths(tmp_path), make_scratch(), DIGEST)
     assert session.stop(again) == ""
 
 
@@ -105,7 +108,7 @@ def test_the_folder_of_temporary_files_may_have_a_long_name(tmp_path, monkeypatc
     (tmp_path / "site.yaml").write_text("workers: 1")
     long = tmp_path / ("long" * 40)
     long.mkdir()
-    started = session.start(paths(tmp_path), scratch.make(long))
+    started = session.start(paths(tmp_path), scratch.make(long), DIGEST)
     try:
         with pytest.raises(errors.RunError, match="no study"):  # says the run's process
             client.fetch_study(started, "no study", "")
@@ -119,7 +122,7 @@ def test_a_broken_configuration_of_dask_is_told(tmp_path, monkeypatch, make_scra
     monkeypatch.setenv("DASK_CONFIG", str(tmp_path))
     told = rf"ended by itself: ValueError: A dask config file at '{tmp_path}/notes.yaml'.*; see "
     with pytest.raises(errors.RunError, match=told):
-        session.start(paths(tmp_path), make_scratch())
+        session.start(paths(tmp_path), make_scratch(), DIGEST)
 
 
 def test_a_process_that_another_one_ends_is_told_as_one(started):
@@ -131,11 +134,11 @@ def test_a_process_that_another_one_ends_is_told_as_one(started):
 def test_a_process_that_is_killed_tells_its_parent_and_waiting_jobs(tmp_path, make_scratch):
     (tmp_path / "site.yaml").write_text("workers: 1")
     heard = threading.Event()
-    started = session.start(paths(tmp_path), make_scratch(), on_end=heard.set)
+    started = session.start(paths(tmp_path), make_scratch(), DIGEST, on_end=heard.set)
     os.kill(started.process.pid, signal.SIGKILL)
     assert heard.wait(timeout=20)
     with pytest.raises(errors.RunEndedError):
-        client.fetch_piece(started, {}, 0, 0, "", "piece", "timing")
+        client.fetch_study(started, "cost", "")
     assert session.stop(started) == "the run's process was killed (signal 9)"
 
 
@@ -143,7 +146,7 @@ def test_a_run_that_cannot_start_says_why(tmp_path, make_scratch):
     site = tmp_path / "site.yaml"
     site.write_text("system: slrum")
     with pytest.raises(errors.RunError, match=r"slrum.*allowed: slurm"):
-        session.start(paths(tmp_path), make_scratch())
+        session.start(paths(tmp_path), make_scratch(), DIGEST)
 
 
 def test_a_run_cancels_what_one_before_has_left_in_the_queue(
@@ -155,7 +158,7 @@ def test_a_run_cancels_what_one_before_has_left_in_the_queue(
     note_job(tmp_path / "results", "slurm", "17")
     site = tmp_path / "site.yaml"
     site.write_text("system: job")
-    assert session.stop(session.start(paths(tmp_path), make_scratch())) == ""
+    assert session.stop(session.start(paths(tmp_path), make_scratch(), DIGEST)) == ""
     assert set((tmp_path / "cancelled").read_text().split()) == {"17"}
     assert not Layout(tmp_path / "results").journal.exists()
 
@@ -170,3 +173,9 @@ def test_jobs_end_with_an_interrupted_run(started):
     job = subprocess.Popen(["sleep", "100"])
     session.interrupt(started)
     assert job.wait(timeout=30) == -signal.SIGTERM
+
+
+def test_a_sweep_that_changed_since_it_was_read_is_refused(tmp_path, make_scratch):
+    (tmp_path / "site.yaml").write_text("workers: 1")
+    with pytest.raises(errors.RunError, match="a data file or the code changed during"):
+        session.start(paths(tmp_path), make_scratch(), "other")

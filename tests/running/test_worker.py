@@ -2,7 +2,6 @@
 
 import asyncio
 import pickle
-import re
 import resource
 import time
 from dataclasses import replace
@@ -15,7 +14,7 @@ from project import QUICK
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from bqlib.running import worker
-from bqlib.running.errors import OtherCodeError, TrialError
+from bqlib.running.errors import OtherCodeError
 from bqlib.running.site import Site
 from bqlib.running.worker import attempt, versions
 from bqlib.sweep import from_file
@@ -26,9 +25,9 @@ def test_a_worker_with_other_code_or_versions_is_refused():
     experiment = load(QUICK)
     spec = experiment.spec(experiment.cells()[0])
     with pytest.raises(OtherCodeError, match=r"runs numpy .* and not 1\.0: make them equal"):
-        attempt(spec, 0, versions() | {"numpy": "1.0"})
+        attempt(spec, [0], versions() | {"numpy": "1.0"})
     with pytest.raises(OtherCodeError, match="runs other code"):
-        attempt(replace(spec, fingerprint="other"), 0, versions())
+        attempt(replace(spec, fingerprint="other"), [0], versions())
 
 
 def test_a_worker_that_finds_other_data_is_refused(tmp_path, monkeypatch):
@@ -41,12 +40,13 @@ def test_a_worker_that_finds_other_data_is_refused(tmp_path, monkeypatch):
     experiment = load(tmp_path / "sweep.yaml")
     specs = experiment.spec(experiment.cells()[0]), experiment.study("submodularity")
     monkeypatch.setattr(worker, "own_memory", lambda: None)
-    assert len(attempt(specs[0], 0, versions())[0]["mmd"]) == 3
+    [(curves, _)] = attempt(specs[0], [0], versions())
+    assert len(curves["mmd"]) == 3
     monkeypatch.setattr(from_file, "_held", {})  # as in a worker that starts later
     np.save(tmp_path / "draws.npy", [[0.0, 1.0], [1.0, 1.0]])
     for spec in specs:
         with pytest.raises(OtherCodeError, match=r"lacks the data: .*draws\.npy has changed since"):
-            attempt(spec, 0, versions())
+            attempt(spec, [0], versions())
 
 
 def failing(monkeypatch, error):
@@ -65,8 +65,8 @@ def failing(monkeypatch, error):
 @pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), GeneratorExit()])
 def test_a_trial_that_would_end_its_worker_says_so(monkeypatch, error):
     spec = failing(monkeypatch, error)
-    with pytest.raises(RuntimeError, match=re.escape(f"its code raised {error!r}")):
-        attempt(spec, 3, versions())
+    [why] = attempt(spec, [3], versions())
+    assert why == f"RuntimeError: its code raised {error!r}, which ends programs"
 
 
 class TwoTextsError(Exception):
@@ -90,14 +90,12 @@ class TextlessError(Exception):
         (asyncio.CancelledError("ours"), "CancelledError: ours"),
         (BaseException("bare"), "BaseException: bare"),
         (TextlessError(), "TextlessError: its text cannot be had (AttributeError)"),
+        (MemoryError("no room"), "out of memory: no room"),
     ],
 )
 def test_why_a_trial_failed_is_a_text_that_files_hold(monkeypatch, error, why):
     spec = failing(monkeypatch, error)
-    with pytest.raises(TrialError) as caught:
-        attempt(spec, 3, versions())
-    assert str(pickle.loads(pickle.dumps(caught.value))) == why
-    assert caught.value.__cause__ is caught.value.__context__ is None  # which pickle, too
+    assert attempt(spec, [3, 4], versions()) == [why, why]
     assert why.encode()
 
 
@@ -130,3 +128,17 @@ def test_trials_inside_a_job_share_its_limits(tmp_path):
 
     connected(Site(system="job", memory="4GiB"), tmp_path, act, threads=2)
     assert resource.getrlimit(resource.RLIMIT_DATA) == before
+
+
+def test_a_trial_does_not_depend_on_those_in_its_task(monkeypatch):
+    experiment = load(QUICK)
+    spec = experiment.spec(experiment.cells()[-1])
+    monkeypatch.setattr(worker, "own_memory", lambda: None)
+    together = attempt(spec, [0, 1], versions())
+    for seed, (curves, _) in enumerate(together):
+        [(alone, _)] = attempt(load(QUICK).spec(spec.cell), [seed], versions())
+        assert all(
+            np.array_equal(alone[k], curves[k], equal_nan=True) for k in alone if k != "reason"
+        )
+    # What was built for them stays in its process.
+    assert set(vars(pickle.loads(pickle.dumps(spec)))) == set(vars(spec)) - {"_pair"}

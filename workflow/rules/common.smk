@@ -9,7 +9,6 @@ from bqlib.results.layout import PIECE, Layout, block_name, head, piece_name
 from bqlib.results.records import Step, digest
 from bqlib.running.hooks import prepare
 from bqlib.sweep.fingerprint import fingerprint
-from bqlib.sweep.spec import Cell
 
 RUN = prepare(workflow, config, shell)
 EXPERIMENT = RUN.experiment
@@ -19,12 +18,6 @@ AT = Layout(RUN.paths.results)
 def all_pieces(wildcards):
     cells, blocks = EXPERIMENT.cells(), EXPERIMENT.blocks()
     return [AT.piece(piece_name(cell, block)) for cell in cells for block in blocks]
-
-
-def digest_of(wildcards):
-    lengthscale = float(wildcards.lengthscale)
-    cell = Cell(wildcards.target, wildcards.kernel, lengthscale, wildcards.algorithm)
-    return EXPERIMENT.spec(cell).digest
 
 
 def made_by(script, *places, files=(), settings=None):

@@ -1,5 +1,5 @@
-# One job a cell and block of seeds. Its process only waits: the run's process spreads the trials
-# over the Dask cluster.
+# One job for some pieces, each of a cell and a block of seeds. Its process only waits: the run's
+# process spreads the trials over the Dask cluster.
 
 
 BLOCK = "/".join(
@@ -7,18 +7,19 @@ BLOCK = "/".join(
 )
 
 
-rule piece:
-    output:
-        piece=AT.piece(BLOCK + PIECE),
-        timing=AT.timing(BLOCK + PIECE),
-    log:
-        AT.log(f"pieces/{BLOCK}"),
-    benchmark:
-        AT.benchmark(f"pieces/{BLOCK}")
-    conda:
-        "../envs/bqlib.yaml"
-    params:
-        # Changes with the numbers and the code that this cell depends on, and reruns it then.
-        digest=digest_of,
-    script:
-        RUN.script("piece.py")
+# A rule for any one piece, and one for each job of many, which Snakemake prefers. Digests decide
+# what is up to date, see dates.smk: so there are no params.
+for name, pieces in {"piece": [BLOCK + PIECE], **RUN.batches()}.items():
+
+    rule:
+        name:
+            name
+        output:
+            [AT.piece(piece) for piece in pieces],
+            [AT.timing(piece) for piece in pieces],
+        log:
+            AT.log(f"pieces/{BLOCK}" if name == "piece" else name),
+        conda:
+            "../envs/bqlib.yaml"
+        script:
+            RUN.script("piece.py")
