@@ -134,7 +134,7 @@ def on_cluster(folder, workers, sweep, cells):
     lines = [line for line in site.read_text().splitlines() if not line.startswith("workers:")]
     (folder / "site.yaml").write_text("\n".join([*lines, f"workers: {workers}"]))
     command = [sys.executable, "-m", "snakemake", "--profile", PROJECT / "profiles" / "cluster"]
-    command += ["--snakefile", PROJECT / "Snakefile", "--until", "piece"]
+    command += ["--snakefile", PROJECT / "Snakefile", "--until", "gather"]
     command += ["--configfile", write_sweep(folder, sweep, cells)]
     command += ["--config", f"site={folder}/site.yaml"]
     return Contender(folder, *command)

@@ -43,8 +43,8 @@ from bqlib.running.internals import (
     is_remade,
     is_scheduling,
     is_suspected,
+    may_join_jobs,
     remove_left_temporary_folders,
-    runs_jobs_here,
     settings_of_profiles,
     submits_jobs,
     trust,
@@ -227,12 +227,13 @@ class Run:
     def batches(self):
         """Name of a job to the pieces that it makes, which are not there: a process is worth many.
 
-        None where jobs do their own work, as the size of a job is the user's to choose then, and
-        in processes that read the workflow again for one job.
+        None where jobs do their own work, as the size of a job is the user's to choose then; in
+        processes that read the workflow again for one job; and where the command asks for the rule
+        of single pieces, as by ``--until piece``.
         """
         if self._batches is None:
-            here = self._workflow.is_main_process and runs_jobs_here()
-            if not here or read_site(self.paths.site).system == "job":
+            joined = self._workflow.is_main_process and may_join_jobs("piece")
+            if not joined or read_site(self.paths.site).system == "job":
                 self._batches = {}
             else:
                 pieces = [block.piece for block in self._blocks if not block.there]

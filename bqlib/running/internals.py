@@ -158,14 +158,18 @@ def _record(kind, path):
     return Path(".snakemake", kind, *("@" + folder for folder in folders), last)
 
 
-def runs_jobs_here():
-    """Whether jobs are processes of this machine; no, where Snakemake was called from Python.
+def may_join_jobs(rule):
+    """Whether jobs of a rule may be made one: they run on this machine, and nobody names the rule.
 
-    The command is what the caller ``args_to_api`` has as ``args``: it cannot be parsed once more,
-    as Snakemake has changed to its ``--directory``, and profiles may have relative paths. If that
-    changes, jobs make one piece each.
+    No, where Snakemake was called from Python. The command is what its ``args_to_api`` has as
+    ``args``: it cannot be parsed once more, as Snakemake has changed to its ``--directory``, and
+    profiles may have relative paths. If that changes, jobs make one piece each.
     """
     frame = sys._getframe()
     while frame and frame.f_code is not args_to_api.__code__:
         frame = frame.f_back
-    return frame is not None and frame.f_locals["args"].executor in (None, "local")
+    if frame is None:
+        return False
+    args = frame.f_locals["args"]
+    named = (args.targets, args.until, args.omit_from, args.forcerun, args.allowed_rules)
+    return args.executor in (None, "local") and not any(rule in (names or ()) for names in named)

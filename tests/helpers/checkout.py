@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from hashlib import sha256
 from pathlib import Path
 
@@ -142,9 +143,12 @@ class Imported(Checkout):
 
 
 def jobs(output):
-    """How many jobs of each rule a run had to do."""
+    """How many jobs of each rule a run had to do; those of pieces together."""
     stats = output.split("Job stats:")[1].split("\n\n")[0] if "Job stats:" in output else ""
-    return {rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", stats, re.M)}
+    found = Counter()
+    for rule, count in re.findall(r"^(\w+) +(\d+)$", stats, re.M):
+        found[re.sub(r"pieces_\d+$", "piece", rule)] += int(count)
+    return found
 
 
 def processes_of(folder):
