@@ -95,8 +95,26 @@ class Spec:
         target = build_target(self.target)
         return target, build_kernel(self.kernel, self.cell.lengthscale, target)
 
-    def run(self, seed):
+    def data_means(self):
+        """What the trials of all seeds have in common, to be computed once: see :meth:`run`.
+
+        Returns
+        -------
+        bqlib.embeddings.DataMeans or None
+            None where the target is no data set. It is the same for all cells that differ only in
+            their algorithm.
+        """
+        target, kernel = self.build()
+        return _timed(embeddings.data_means, kernel, target)[0]
+
+    def run(self, seed, means=None):
         """Run the trial of one seed.
+
+        Parameters
+        ----------
+        seed : int
+        means : bqlib.embeddings.DataMeans, optional
+            That of :meth:`data_means`. Without it the trial computes the same numbers itself.
 
         Returns
         -------
@@ -109,7 +127,7 @@ class Spec:
         integrands = [build_integrand(content) for content in self.integrands.values()]
         design, rule = self.algorithm.build()
         arguments = target, kernel, design, rule, self.candidates, self.n, seed, integrands
-        return _timed(trial, *arguments, self.algorithm.sizes)
+        return _timed(trial, *arguments, self.algorithm.sizes, means)
 
     def code_here(self):
         """Fingerprint of the code that the names stand for in this process."""
