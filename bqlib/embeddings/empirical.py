@@ -13,10 +13,9 @@ from bqlib.answers import checked_diagonal, of_shape
 from bqlib.arrays import Array, Indices, read_only, with_read_only_arrays
 from bqlib.checks import checked_number, checked_values
 from bqlib.embeddings.embedding import Embedding, embed, find, register
+from bqlib.embeddings.half_gram import SIDE, half_gram_sums
 from bqlib.kernels import Kernel, ScaledKernel, SumKernel
 from bqlib.targets import Empirical, Target
-
-SIDE = 1024  # points along a side of a block of the Gram matrix, so that memory stays flat
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,20 +219,7 @@ def any_kernel_empirical(kernel: Kernel, target: Empirical) -> Embedding:
     @cache
     def of_data() -> tuple[Array, float]:
         """Kernel mean at the data (M,), and the prior variance."""
-        mean, prior_variance = np.zeros(len(data)), 0.0
-        for rows in _blocks(len(data)):
-            for own in _blocks(len(data)):
-                if own.start < rows.start:  # this half of the matrix mirrors the other
-                    continue
-                block = gram(data[rows], data[own])
-                part = block @ weights[own]
-                mean[rows] += part
-                if own.start == rows.start:
-                    prior_variance += float(weights[rows] @ part)
-                else:
-                    mean[own] += weights[rows] @ block
-                    prior_variance += 2 * float(weights[rows] @ part)
-        return mean, prior_variance
+        return half_gram_sums(kernel, data, weights)
 
     @cache
     def row_of() -> dict[bytes, int]:
