@@ -393,6 +393,7 @@ class Empirical:
 
     points: Array
     weights: Array
+    _known = None  # see bqlib.embeddings.empirical.with_data_means
 
     def __init__(self, points: ArrayLike, weights: ArrayLike | None = None):
         points = checked_array(points, "points").copy()

@@ -35,7 +35,7 @@ from bqlib import (
     Unnormalised,
     embed,
 )
-from bqlib.embeddings import Embedding, find, register
+from bqlib.embeddings import DataMeans, Embedding, data_means, find, register, with_data_means
 from bqlib.embeddings.empirical import SIDE
 from bqlib.embeddings.matern import LAGUERRE_FROM
 from bqlib.embeddings.rational_quadratic import STRIDE, gamma_rule, geometric_rule
@@ -588,6 +588,46 @@ def test_empirical_embeddings_are_sums_over_the_data():
     gram = kernel(points, points)
     np.testing.assert_allclose(embedding.kernel_mean(points), gram @ weights, rtol=1e-13)
     assert embedding.prior_variance == pytest.approx(weights @ gram @ weights, rel=1e-13)
+
+
+@pytest.mark.parametrize(
+    "kernel", [EQ, Matern(0.4, nu=1.5), EQ + 2.0 * Matern(0.4), 2.0 * EQ, Stein(FULL, 0.7)]
+)
+def test_the_means_of_a_data_set_are_read_where_points_are_its_own(kernel):
+    rng = np.random.default_rng(9)
+    points = np.append(rng.random((30, 2)), [[0.0, -0.0], [0.0, 0.0], [0.5, 0.0]], axis=0)
+    target = Empirical(points, rng.dirichlet(np.ones(33)))
+    means = pickle.loads(pickle.dumps(data_means(kernel, target)))
+    plain, read = embed(kernel, target), embed(kernel, with_data_means(kernel, target, means))
+    mixed = np.concatenate([points[5:8], rng.random((4, 2)), -points[[30]], points[[32, 31]]])
+    np.testing.assert_allclose(read.kernel_mean(mixed), plain.kernel_mean(mixed), rtol=1e-13)
+    slopes = plain.kernel_mean_gradient(mixed)
+    np.testing.assert_array_equal(read.kernel_mean_gradient(mixed), slopes)
+    assert read.prior_variance == plain.prior_variance
+
+    told = DataMeans(np.arange(33.0), 7.0)  # so that it shows what is read
+    read = embed(kernel, with_data_means(kernel, target, told))
+    found = read.kernel_mean(mixed)
+    assert found[[0, 1, 2, 7, 8, 9]].tolist() == [5.0, 6.0, 7.0, 30.0, 32.0, 30.0]
+    np.testing.assert_allclose(found[3:7], plain.kernel_mean(mixed)[3:7], rtol=1e-13)
+    assert read.prior_variance == 7.0
+    again = pickle.loads(pickle.dumps(read))
+    assert again.prior_variance == 7.0 and again.kernel_mean(points[:1]) == 0.0
+    # They are of one kernel and one target: the others do not know them.
+    assert embed(kernel, target).prior_variance == plain.prior_variance
+    other = ExponentiatedQuadratic(0.3)
+    assert embed(other, read.target).prior_variance == embed(other, target).prior_variance
+
+
+def test_only_a_data_set_has_means():
+    assert data_means(EQ, FULL) is None
+    assert with_data_means(EQ, FULL) is FULL
+    with pytest.raises(ValueError, match="the prior variance is nan; it must be finite"):
+        DataMeans(np.ones(2), np.nan)
+    with pytest.raises(ValueError, match="the kernel mean at the data are NaN or infinite at p"):
+        DataMeans([1.0, np.inf], 1.0)
+    with pytest.raises(ValueError, match=r"have shape \(2, 2\); 4 points need shape \(4,\)"):
+        DataMeans(np.ones((2, 2)), 1.0)
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])

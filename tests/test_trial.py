@@ -1,3 +1,5 @@
+import pickle
+
 import numpy as np
 import pytest
 
@@ -18,9 +20,12 @@ from bqlib import (
 )
 from bqlib.designs.design import point_set
 from bqlib.designs.own_weights import OwnWeights, own
+from bqlib.embeddings import DataMeans, data_means
 from bqlib.integrands import rkhs_ball, rough_bumps
 from bqlib.schema import QUANTILES
 from bqlib.streams import stream
+from bqlib.sweep.registry import ALGORITHMS, SETS
+from bqlib.sweep.spec import Algorithm
 from bqlib.trial import trial
 from bqlib.weights import PrefixWeights, bq, uniform
 
@@ -290,3 +295,63 @@ def test_a_set_with_fewer_points_says_why():
 
     with pytest.raises(ValueError, match=r"has 3 of 4 points, but its stop is empty"):
         trial(TARGET, KERNEL, short, uniform, POOL, 5, 0, sizes=(4,))
+
+
+class Counted(ExponentiatedQuadratic):
+    """A kernel that says how many of the points it is asked about are of a data set, both sides."""
+
+    def __call__(self, x, y):
+        inside = [sum(map(DATA_ROWS.__contains__, map(tuple, points))) for points in (x, y)]
+        ASKED.append(tuple(inside))
+        return super().__call__(x, y)
+
+
+DATA = Empirical(
+    np.append(np.random.default_rng(5).normal(size=(90, 2)), [[0.0, -0.0]] * 2, axis=0)
+)
+DATA_ROWS = set(map(tuple, DATA.points))
+ASKED = []
+NEEDS_MORE = {  # than a data set: quantiles, a score, or one dimension
+    *("sobol", "halton", "latin_hypercube", "lattice", "grid", "stein_thinning"),
+}
+
+
+@pytest.mark.parametrize("name", [n for n, a in ALGORITHMS.items() if a[0] not in NEEDS_MORE])
+def test_with_its_means_a_data_set_is_not_summed_over_at_its_own_points(name):
+    facts = ALGORITHMS[name]
+    algorithm = Algorithm(name, facts[0], facts[1], *facts[2:])
+    design, rule = algorithm.build()
+    kernel = Counted(0.7)
+    rkhs = [(rkhs_ball, {"functions": 5})]
+    arguments = DATA, kernel, design, rule, Candidates(50), 12, 1, rkhs
+    sizes = (4, 12) if facts[0] in SETS else ()
+    alone = trial(*arguments, sizes=sizes)
+    means = pickle.loads(pickle.dumps(data_means(kernel, DATA)))
+    ASKED.clear()
+    given = trial(*arguments, sizes=sizes, means=means)
+    # Rules that move points start at some of the data, where no table has the gradient.
+    allowed = 12 if facts[0] in ("joint", "msip") else 0
+    assert not [pair for pair in ASKED if pair[1] == len(DATA.points) and pair[0] > allowed]
+    assert ASKED
+    for column, values in alone.items():
+        np.testing.assert_array_equal(given[column], values, err_msg=column)
+    assert np.isfinite(given["mmd"]).any()
+
+
+def test_a_data_set_that_is_not_handed_over_is_summed_over_once():
+    ASKED.clear()
+    sizes = (4, 8, 12)
+    trial(DATA, Counted(0.7), kernel_thinning, uniform, Candidates(50), 12, 1, sizes=sizes)
+    assert [min(pair) for pair in ASKED if min(pair) > 50] == [len(DATA_ROWS)]
+
+
+@pytest.mark.parametrize(
+    "target, means, words",
+    [
+        (DATA, DataMeans(np.ones(3), 1.0), "means are of 3 points, but the data set has 92"),
+        (TARGET, DataMeans(np.ones(3), 1.0), "but the target is of type GaussianMixture"),
+    ],
+)
+def test_means_of_something_else_are_refused(target, means, words):
+    with pytest.raises(ValueError, match=words):
+        trial(target, KERNEL, sbq, bq, POOL, 5, seed=0, means=means)

@@ -15,6 +15,17 @@ from bqlib.embeddings import (  # noqa: F401  (each registers its pairs)
     unit_cube,
 )
 from bqlib.embeddings.embedding import Embedding, embed, find, pairs, register
+from bqlib.embeddings.empirical import DataMeans, data_means, with_data_means
 from bqlib.embeddings.marginals import in_standard
 
-__all__ = ["Embedding", "embed", "find", "in_standard", "pairs", "register"]
+__all__ = [
+    "DataMeans",
+    "Embedding",
+    "data_means",
+    "embed",
+    "find",
+    "in_standard",
+    "pairs",
+    "register",
+    "with_data_means",
+]

@@ -143,6 +143,12 @@ class ExponentiatedQuadratic(Kernel):
 
         return gram, gradient_dot
 
+    def in_lengthscales(self, x: Array) -> Array:
+        """x (n, d) in coordinates in which L is the unit matrix, about the same origin."""
+        if self.lengthscale is not None:
+            return x / self.lengthscale
+        return solve_lower(self._factor, x.T).T
+
     def height(self, dim: int) -> float:
         """k(x, x) for points of dimension `dim`."""
         if self.scale == "unit":

@@ -27,6 +27,7 @@ MATERN_SLOPE: dict[float, tuple[float, ...]] = {
 }
 
 TOGETHER = 8  # coordinates whose polynomials are multiplied before any exp(-rho): below 1e61
+FARTHEST = 1e4  # a rho for which exp(-rho) is zero since long; more could overflow in a product
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -94,18 +95,20 @@ class Matern(Kernel):
     def __call__(self, x: ArrayLike, y: ArrayLike) -> Array:
         """Gram matrix of x (n, d) against y (m, d), shape (n, m)."""
         x, y = self._points(x, y)
-        total = np.zeros(())
-        value: float | Array = self.height(x.shape[1])
+        gram = np.full((len(x), len(y)), self.height(x.shape[1]))
+        total = np.zeros_like(gram)
         for c, rate in enumerate(self.rates(x.shape[1])):
-            rho = rate * np.abs(x[:, c, None] - y[None, :, c])
-            # exp(-rho) is zero long before, and the product of polynomials must not overflow.
-            np.minimum(rho, 1e4, out=rho)
-            total = total + rho
+            rho = np.abs(x[:, c, None] - y[None, :, c])
+            rho *= rate
+            np.minimum(rho, FARTHEST, out=rho)
+            total += rho
             if self.nu > 0.5:
-                value = value * polyval(rho, MATERN_VALUE[self.nu])
-            if c % TOGETHER == TOGETHER - 1:
-                value, total = value * np.exp(-total), np.zeros(())
-        return value * np.exp(-total)
+                gram *= polyval(rho, MATERN_VALUE[self.nu])
+            if c % TOGETHER == TOGETHER - 1 or c == x.shape[1] - 1:
+                np.negative(total, out=total)
+                gram *= np.exp(total, out=total)
+                total[:] = 0.0
+        return gram
 
     def diagonal(self, x: ArrayLike) -> Array:
         """k(x_i, x_i) for x (n, d), shape (n,)."""

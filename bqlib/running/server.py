@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 import traceback
-from collections import deque
+from collections import Counter, deque
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import fmean
@@ -33,7 +33,7 @@ from bqlib.running.kept import Kept
 from bqlib.running.paths import Paths, of_socket
 from bqlib.running.progress import Progress
 from bqlib.running.site import read_site
-from bqlib.running.worker import attempt, versions
+from bqlib.running.worker import attempt, means_for, versions
 from bqlib.studies.study import pack
 from bqlib.sweep.file import load
 from bqlib.sweep.spec import Spec
@@ -73,6 +73,8 @@ class Server:
             for cell in experiment.cells()
             for block in experiment.blocks()
         }
+        self._uses = Counter(_pair(cell) for cell, _ in self._blocks.values())
+        self._means = {}  # of pairs on data sets, as futures
         self._seconds = {}  # of a trial, by what takes about as long
         self._running = 0  # tasks
         self._left = asyncio.Event()  # set where a task has ended
@@ -126,6 +128,9 @@ class Server:
         }
         others = [found for found in software if found != versions()]
         timing |= {"other_versions": others} if others else {}
+        self._uses[_pair(cell)] -= 1
+        if not self._uses[_pair(cell)] and _pair(cell) in self._means:
+            self._means.pop(_pair(cell)).release()
         return {"piece": name, "timing": timing}, data
 
     async def _aside(self, function, *arguments):
@@ -172,7 +177,8 @@ class Server:
         async def run(seeds, again=""):
             """Run some trials in one task."""
             key = f"trial-{spec.digest}-{seeds[0]}-{len(seeds)}{again}"
-            future = client.submit(attempt, spec, seeds, versions(), key=key)
+            means = None if again else self._means_for(client, spec)
+            future = client.submit(attempt, spec, seeds, versions(), means, key=key)
             try:
                 # A result is taken at once: a worker that is lost later costs nothing.
                 await wait(future)
@@ -213,6 +219,16 @@ class Server:
             async with self._one_suspect:
                 await run([seed], again="-again")
         return done
+
+    def _means_for(self, client, spec):
+        """What all trials on the data set of a spec need, computed once for all algorithms."""
+        if not isinstance(spec, Spec) or spec.target["family"] != "empirical":
+            return None
+        pair = _pair(spec.cell)
+        if pair not in self._means:
+            key = f"means-{spec.digest}"
+            self._means[pair] = client.submit(means_for, spec, versions(), key=key)
+        return self._means[pair]
 
     async def _room(self, client):
         """Wait until workers have less to do than keeps them busy."""
@@ -278,6 +294,11 @@ def _alike(spec):
     if isinstance(spec, Spec):
         return spec.cell.target, spec.cell.kernel, spec.cell.algorithm
     return spec.name
+
+
+def _pair(cell):
+    """A target and a kernel, by their labels."""
+    return cell.target, cell.kernel, cell.lengthscale
 
 
 def _threads(client):

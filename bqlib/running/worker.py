@@ -17,8 +17,38 @@ from bqlib.sweep.from_file import hold
 from bqlib.sweep.plugins import PluginError
 
 
-def attempt(spec, seeds, expected):
+def means_for(spec, expected):
+    """What the trials of a spec at all seeds have in common, see :meth:`Spec.data_means`.
+
+    None where it cannot be had: each trial then fails by itself, or finds a way.
+
+    Raises
+    ------
+    OtherCodeError
+        As :func:`attempt`.
+    """
+    where = _checked(spec, expected)
+    with memory_limited(own_memory()):
+        try:
+            _hold(spec, where)
+            return spec.data_means()
+        except OtherCodeError:
+            raise
+        except BaseException:
+            return None
+
+
+def attempt(spec, seeds, expected, means=None):
     """Run a spec at some seeds, within the worker's memory and by the versions that are expected.
+
+    Parameters
+    ----------
+    spec : Spec or StudySpec
+    seeds : sequence of int
+    expected : dict
+        What :func:`versions` gave in the run's process.
+    means : bqlib.embeddings.DataMeans, optional
+        What :func:`means_for` gave for the spec, or for another one that differs in its algorithm.
 
     Returns
     -------
@@ -31,6 +61,14 @@ def attempt(spec, seeds, expected):
         If the worker runs other versions, or other code than the spec's digest stands for, cannot
         load a plug-in, or finds other points in a data file than the digest stands for.
     """
+    where = _checked(spec, expected)
+    # The limit of threads is set once for all trials, as each search for libraries takes 1 ms.
+    with memory_limited(own_memory()), one_blas_thread():
+        return [_outcome(spec, seed, where, means) for seed in seeds]
+
+
+def _checked(spec, expected):
+    """The name of this machine; raises an OtherCodeError if it has other code."""
     where = socket.gethostname()
     refuse_other_versions(versions(), expected, where)
     try:
@@ -42,19 +80,23 @@ def attempt(spec, seeds, expected):
             f"the worker on {where} runs other code: was bqlib or a plug-in changed during the "
             "run? Start it again"
         )
-    # The limit of threads is set once for all trials, as each search for libraries takes 1 ms.
-    with memory_limited(own_memory()), one_blas_thread():
-        return [_outcome(spec, seed, where) for seed in seeds]
+    return where
 
 
-def _outcome(spec, seed, where):
+def _hold(spec, where):
+    """Have the points of a spec's data file in this process."""
+    try:
+        hold(spec.target)
+    except DataFileError as error:
+        raise OtherCodeError(f"the worker on {where} lacks the data: {error}") from None
+
+
+def _outcome(spec, seed, where, means):
     """Arrays and seconds of one trial, or why it failed."""
     try:
-        try:
-            hold(spec.target)
-        except DataFileError as error:
-            raise OtherCodeError(f"the worker on {where} lacks the data: {error}") from None
-        arrays, seconds = spec.run(seed)
+        _hold(spec, where)
+        given = {} if means is None else {"means": means}
+        arrays, seconds = spec.run(seed, **given)
     except OtherCodeError:
         raise
     except MemoryError as error:

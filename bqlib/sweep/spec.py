@@ -102,8 +102,31 @@ class Spec:
     def __getstate__(self):
         return {name: value for name, value in vars(self).items() if name != "_pair"}
 
-    def run(self, seed):
+    def _built(self):
+        families = self.target["family"], self.kernel["family"]
+        # A user's own class may keep a state.
+        return self.build() if any(map(plugins.is_place, families)) else self._pair
+
+    def data_means(self):
+        """What the trials of all seeds have in common, to be computed once: see :meth:`run`.
+
+        Returns
+        -------
+        bqlib.embeddings.DataMeans or None
+            None where the target is no data set. It is the same for all cells that differ only in
+            their algorithm.
+        """
+        target, kernel = self._built()
+        return _timed(embeddings.data_means, kernel, target)[0]
+
+    def run(self, seed, means=None):
         """Run the trial of one seed.
+
+        Parameters
+        ----------
+        seed : int
+        means : bqlib.embeddings.DataMeans, optional
+            That of :meth:`data_means`. Without it the trial computes the same numbers itself.
 
         Returns
         -------
@@ -112,14 +135,11 @@ class Spec:
         seconds : float
             Wall time of the computation.
         """
-        families = self.target["family"], self.kernel["family"]
-        # A user's own class may keep a state.
-        own = any(map(plugins.is_place, families))
-        target, kernel = self.build() if own else self._pair
+        target, kernel = self._built()
         integrands = [build_integrand(content) for content in self.integrands.values()]
         design, rule = self.algorithm.build()
         arguments = target, kernel, design, rule, self.candidates, self.n, seed, integrands
-        return _timed(trial, *arguments, self.algorithm.sizes)
+        return _timed(trial, *arguments, self.algorithm.sizes, means)
 
     def code_here(self):
         """Fingerprint of the code that the names stand for in this process."""

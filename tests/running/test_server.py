@@ -7,6 +7,7 @@ from dataclasses import replace
 from hashlib import sha256
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from distributed import Client, KilledWorker, LocalCluster
 from local_dask import QUIET
@@ -18,6 +19,7 @@ from bqlib.running import progress, server
 from bqlib.running.errors import OtherCodeError, RunError
 from bqlib.running.worker import versions
 from bqlib.sweep.file import load
+from bqlib.sweep.spec import Spec
 
 
 def serve(tmp_path, act, experiment=None):
@@ -54,7 +56,7 @@ def test_a_piece_holds_the_trials_and_why_others_failed(tmp_path, monkeypatch, c
     spec = experiment.spec(cell)
     good, _ = spec.run(0)
 
-    def some_fail(spec, seeds, expected):
+    def some_fail(spec, seeds, expected, means):
         found = {1: "out of memory: Unable to allocate 8 GiB", 2: "ValueError: two lines"}
         return [found.get(seed, (good, 0.25)) for seed in seeds]
 
@@ -67,7 +69,7 @@ def test_a_piece_holds_the_trials_and_why_others_failed(tmp_path, monkeypatch, c
     assert timing == {"seconds": seconds, "failed": reasons} | about
     assert "3 of 3 trials done, 2 failed" in capsys.readouterr().out
     # What succeeded is not computed again by the next run; what failed is.
-    monkeypatch.setattr(server, "attempt", lambda spec, seeds, expected: 1 / 0)
+    monkeypatch.setattr(server, "attempt", lambda spec, seeds, expected, means: 1 / 0)
     timing, _ = serve(tmp_path, piece_of(cell, 0, 1))
     assert timing["seconds"] == {0: 0.25, 1: None}
     assert timing["failed"] == {1: "ZeroDivisionError: division by zero"}
@@ -80,7 +82,7 @@ def test_a_trial_is_blamed_for_a_dead_worker_only_if_it_dies_again_alone(tmp_pat
     good, _ = spec.run(0)
     tries = tmp_path / "tries"
 
-    def two_die(spec, seeds, expected):
+    def two_die(spec, seeds, expected, means):
         [seed] = seeds  # as nothing is known of their time yet
         with open(tries, "a") as file:
             file.write(str(seed))
@@ -113,7 +115,7 @@ def test_trials_of_pieces_of_other_blocks_are_not_run(tmp_path, monkeypatch, cap
         path.write_bytes(data)
     ran = tmp_path / "ran"
 
-    def run(spec, seeds, expected):
+    def run(spec, seeds, expected, means):
         with open(ran, "a") as file:
             file.writelines(map(str, seeds))
         return [(trials[seed], 0.25) for seed in seeds]
@@ -156,7 +158,7 @@ def test_short_trials_share_tasks_and_pieces_come_as_they_are_done(tmp_path, mon
     good, _ = experiment.spec(cells[0]).run(0)
     tasks = tmp_path / "tasks"
 
-    def attempt(spec, seeds, expected):
+    def attempt(spec, seeds, expected, means):
         time.sleep(0.01 if spec.cell == cells[0] else 0.001)
         with open(tasks, "a") as file:
             file.write(f"{len(seeds)}\n")
@@ -180,7 +182,7 @@ def test_pieces_that_can_be_made_come_before_the_error_of_another(tmp_path, monk
     names = [piece_name(cell, experiment.blocks()[0]) for cell in experiment.cells()[:2]]
     good, _ = experiment.spec(experiment.cells()[0]).run(0)
 
-    def attempt(spec, seeds, expected):
+    def attempt(spec, seeds, expected, means):
         if spec.cell == experiment.cells()[0]:
             raise OtherCodeError("other code")
         return [(good, 0.1) for _ in seeds]
@@ -212,3 +214,38 @@ def test_a_study_of_other_code_is_refused(tmp_path):
 
     with pytest.raises(RunError, match="changed during the run"):
         serve(tmp_path, ask)
+
+
+DATA_SETS = """
+name: data
+targets:
+  - {name: one, family: empirical, points: [[0.0], [1.0], [1.5], [3.0], [0.5]]}
+  - {name: two, family: empirical, file: draws.npy}
+kernels: {eq: {family: exponentiated_quadratic}, matern: {family: matern, nu: 1.5}}
+lengthscales: [0.5, 1, 2]
+algorithms: [iid, herding, sbq]
+candidates: {size: 4}
+n: 3
+seeds: 2
+"""
+
+
+def test_the_embedding_of_a_data_set_is_computed_once_for_all_its_trials(tmp_path, monkeypatch):
+    np.save(tmp_path / "draws.npy", np.linspace(0, 1, 7)[:, None] ** 2)
+    (tmp_path / "sweep.yaml").write_text(DATA_SETS)
+    experiment = load(tmp_path / "sweep.yaml")
+    specs = [experiment.spec(cell) for cell in experiment.cells()]
+    alone = {piece_name(s.cell, (0, 1)): [s.run(i)[0] for i in range(2)] for s in specs}
+    counted, compute = [], Spec.data_means
+    monkeypatch.setattr(Spec, "data_means", lambda spec: (counted.append(1), compute(spec))[1])
+
+    async def ask(state):
+        found = {head["piece"]: data async for head, data in state.pieces(list(alone))}
+        assert not state._means
+        return found
+
+    made = serve(tmp_path, ask, experiment)
+    assert len(counted) == 12 and len(made) == 36
+    for spec in specs:
+        name = piece_name(spec.cell, (0, 1))
+        assert made[name] == encode_piece(spec, range(2), alone[name])
