@@ -154,6 +154,11 @@ class Layout:
         return self.folder / ".lock"
 
     @property
+    def status(self):
+        """What a run last said of itself."""
+        return self.folder / ".status.json"
+
+    @property
     def journal(self):
         """How to cancel each of the run's jobs on a batch system."""
         return self._own(".jobs")

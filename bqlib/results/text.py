@@ -81,3 +81,19 @@ def ranges(numbers):
         else:
             runs.append([number, number])
     return ", ".join(f"{first}" if first == last else f"{first}-{last}" for first, last in runs)
+
+
+def duration(seconds):
+    """Seconds as people say them.
+
+    Examples
+    --------
+    >>> from bqlib.results.text import duration
+    >>> duration(0.0312), duration(74), duration(5000), duration(3e6)
+    ('0.031 s', '1.2 min', '1.4 h', '833 h')
+    """
+    unit, size = next(
+        ((unit, size) for unit, size in (("h", 3600), ("min", 60)) if seconds >= size), ("s", 1)
+    )
+    number = seconds / size
+    return f"{number:.0f} {unit}" if number >= 10 else f"{number:.2g} {unit}"

@@ -17,6 +17,7 @@ from bqlib.results.layout import PIECE, Layout
 from bqlib.running.door import ask
 from bqlib.running.errors import RunEndedError, RunError
 from bqlib.running.paths import SNAKEMAKE, Paths, announced, of_socket
+from bqlib.running.progress import say
 
 WATCH_SECONDS = 1  # between two looks whether Snakemake is there
 ENDING_SECONDS = 5  # for a job to end once it is gone
@@ -201,7 +202,7 @@ def logged(path, output=None):
             with contextlib.suppress(OSError):  # the disk may be full
                 traceback.print_exc(file=log)
             if not isinstance(error, RunEndedError):
-                print(f"[bqlib] {type(error).__name__}: {error}", file=terminal, flush=True)
+                say(f"{type(error).__name__}: {error}", terminal)
             raise SystemExit(1) from None
         finally:
             for number, handler in before.items():

@@ -34,7 +34,7 @@ NAMED_SECONDS = 40  # without any worker of a scheduler that the user names
 
 
 @asynccontextmanager
-async def connect(site, folder, say=lambda text: None, threads=1):
+async def connect(site, folder, say=lambda text: None, threads=1, show=lambda address: None):
     """An asynchronous client with at least one worker.
 
     A scheduler is named by ``DASK_SCHEDULER_ADDRESS`` or ``DASK_SCHEDULER_FILE`` (or the same
@@ -52,6 +52,8 @@ async def connect(site, folder, say=lambda text: None, threads=1):
         Is told in one line what the user should know.
     threads : int
         Threads where the system is ``"job"``.
+    show : callable
+        Is told the address of the dashboard of the run's own cluster.
 
     Yields
     ------
@@ -96,11 +98,12 @@ async def connect(site, folder, say=lambda text: None, threads=1):
         if named:
             await _refuse_scheduler_without_us(client)
         await _refuse_other_versions(client)
-        dashboard = site.system != "job" and cluster is not None
         link = ""
+        dashboard = site.system != "job" and cluster is not None
         if dashboard:
-            port = cluster.scheduler.http_server.port
-            link = f", dashboard http://127.0.0.1:{port}/status"
+            address = f"http://127.0.0.1:{cluster.scheduler.http_server.port}/status"
+            show(address)
+            link = f", dashboard {address}"
         say(f"Dask: {len(await client.nthreads())} workers{link}")
         try:
             async with asyncio.TaskGroup() as group:

@@ -8,7 +8,7 @@ from statistics import fmean
 import numpy as np
 
 from bqlib.results.blocks import blocks_of
-from bqlib.results.text import aligned
+from bqlib.results.text import aligned, duration
 from bqlib.studies.cost import peak_bytes
 
 PYTHON_BYTES = 200e6  # of a worker with its libraries, before it has work
@@ -171,7 +171,7 @@ def as_text(rows, workers):
             sign = "" if row.cost.measured else "~"
             costs = {
                 "s/trial": f"{sign}{row.cost.seconds:.3g}",
-                "time": _duration(row.missing * row.cost.seconds),
+                "time": duration(row.missing * row.cost.seconds),
                 "GB": f"{row.cost.bytes / 1e9:.2g}",
             }
         lines.append({name: getattr(row, name) for name in (*words, *counts)} | costs)
@@ -189,25 +189,9 @@ def as_text(rows, workers):
     if unfinished:
         seconds = sum(row.missing * row.cost.seconds for row in unfinished)
         gigabytes = max(row.cost.bytes for row in unfinished) / 1e9
-        shared = f", {_duration(seconds / workers)} on {workers} workers" if workers > 1 else ""
+        shared = f", {duration(seconds / workers)} on {workers} workers" if workers > 1 else ""
         text += (
-            f"\n{'other ' if problems else ''}missing trials: about {_duration(seconds)} on one "
+            f"\n{'other ' if problems else ''}missing trials: about {duration(seconds)} on one "
             f"core like those of this machine{shared}; {gigabytes:.2g} GB for each worker"
         )
     return text
-
-
-def _duration(seconds):
-    """Seconds as people say them.
-
-    Examples
-    --------
-    >>> from bqlib.running.cost import _duration
-    >>> _duration(0.0312), _duration(74), _duration(5000), _duration(3e6)
-    ('0.031 s', '1.2 min', '1.4 h', '833 h')
-    """
-    unit, size = next(
-        ((unit, size) for unit, size in (("h", 3600), ("min", 60)) if seconds >= size), ("s", 1)
-    )
-    number = seconds / size
-    return f"{number:.0f} {unit}" if number >= 10 else f"{number:.2g} {unit}"

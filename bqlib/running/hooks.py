@@ -44,6 +44,7 @@ from bqlib.running.internals import (
     is_scheduling,
     is_suspected,
     may_join_jobs,
+    quieten,
     remove_left_temporary_folders,
     settings_of_profiles,
     submits_jobs,
@@ -107,6 +108,7 @@ def prepare(workflow, config, shell):
     run.announce()
     if is_module:
         return run
+    quieten(logger)
     for number in ENDINGS:
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
             signal.signal(number, run.interrupt)

@@ -4,6 +4,7 @@ Each function says what it relies on and what breaks without it; all were checke
 9.27.1 with its plug-in for Slurm 2.8.0.
 """
 
+import logging
 import os
 import re
 import shlex
@@ -13,15 +14,18 @@ import sys
 import tempfile
 import time
 from base64 import urlsafe_b64encode
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
 import psutil
 from snakemake.cli import args_to_api, parse_args, parse_config
+from snakemake.logging import LogEvent
 from snakemake.scheduling.job_scheduler import JobScheduler
+from snakemake.workflow import NOTHING_TO_BE_DONE_MSG
 
 from bqlib.results.layout import PIECE
-from bqlib.running.progress import say
+from bqlib.running.progress import CLEAR, say
 from bqlib.sweep import shipped
 
 
@@ -158,18 +162,75 @@ def _record(kind, path):
     return Path(".snakemake", kind, *("@" + folder for folder in folders), last)
 
 
-def may_join_jobs(rule):
-    """Whether jobs of a rule may be made one: they run on this machine, and nobody names the rule.
+def command():
+    """Snakemake's command as it was parsed; None where Snakemake was called from Python.
 
-    No, where Snakemake was called from Python. The command is what its ``args_to_api`` has as
-    ``args``: it cannot be parsed once more, as Snakemake has changed to its ``--directory``, and
-    profiles may have relative paths. If that changes, jobs make one piece each.
+    It is what the caller ``args_to_api`` has as ``args``. It cannot be parsed once more, as
+    Snakemake has changed to its ``--directory``, and profiles may have relative paths. If that
+    changes, jobs make one piece each, and the screen is Snakemake's.
     """
     frame = sys._getframe()
     while frame and frame.f_code is not args_to_api.__code__:
         frame = frame.f_back
-    if frame is None:
+    return frame and frame.f_locals["args"]
+
+
+def may_join_jobs(rule):
+    """Whether jobs of a rule may be made one: they run on this machine, and nobody names the rule.
+
+    No, where Snakemake was called from Python.
+    """
+    args = command()
+    if args is None:
         return False
-    args = frame.f_locals["args"]
     named = (args.targets, args.until, args.omit_from, args.forcerun, args.allowed_rules)
     return args.executor in (None, "local") and not any(rule in (names or ()) for names in named)
+
+
+def quieten(log):
+    """Leave the screen to the run: of what Snakemake says, its errors and what is to be done.
+
+    With ``--verbose`` it says all. Its log, below ``.snakemake/log``, has all in any case.
+    Handlers of its `log` for the screen have the name ``DefaultStreamHandler``. If that changes, it
+    says all.
+    """
+    args = command()
+    if args is None or args.verbose:
+        return
+    for handler in log.handlers:
+        if handler.name == "DefaultStreamHandler":
+            handler.addFilter(_Screen(handler))
+            handler.nocolor = handler.nocolor or bool(os.environ.get("NO_COLOR"))
+
+
+class _Screen(logging.Filter):
+    """Of what Snakemake logs, what goes to a screen on which a line may stand."""
+
+    def __init__(self, handler):
+        super().__init__()
+        self._handler, self._stats = handler, None
+
+    def filter(self, record):
+        event, stream = getattr(record, "event", None), self._handler.stream
+        if event == LogEvent.RUN_INFO:
+            if record.stats != self._stats:  # a dry run tells them at its end once more
+                self._stats = record.stats
+                say(f"jobs: {_told(record.stats)}", stream)
+            return False
+        if event == LogEvent.JOB_ERROR:
+            say(f"a job of {record.rule_name} failed: see {', '.join(record.log)}", stream)
+            return False
+        if record.levelno < logging.WARNING and record.getMessage() != NOTHING_TO_BE_DONE_MSG:
+            return False
+        if stream.isatty():
+            with suppress(OSError):
+                stream.write(CLEAR)
+        return True
+
+
+def _told(stats):
+    """The number of jobs of each rule; those of many pieces count among those of pieces."""
+    found = Counter()
+    for rule, count in stats.items():
+        found["piece" if re.fullmatch(r"pieces_\d+", rule) else rule] += count
+    return ", ".join(f"{rule} {count}" for rule, count in found.items())

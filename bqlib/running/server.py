@@ -31,7 +31,7 @@ from bqlib.running.errors import ClusterError, OtherCodeError, RunError
 from bqlib.running.journal import cancel_jobs
 from bqlib.running.kept import Kept
 from bqlib.running.paths import Paths, of_socket
-from bqlib.running.progress import Progress
+from bqlib.running.progress import DRAW_SECONDS, Progress
 from bqlib.running.site import read_site
 from bqlib.running.worker import attempt, means_for, versions
 from bqlib.studies.study import pack
@@ -128,6 +128,7 @@ class Server:
         }
         others = [found for found in software if found != versions()]
         timing |= {"other_versions": others} if others else {}
+        self.progress.piece(cell)
         self._uses[_pair(cell)] -= 1
         if not self._uses[_pair(cell)] and _pair(cell) in self._means:
             self._means.pop(_pair(cell)).release()
@@ -156,7 +157,8 @@ class Server:
         """
         kept = self.kept.read(spec.digest)
         done = {seed: kept[seed] for seed in seeds if seed in kept}
-        self.progress.trials(len(done), failed=0)
+        study = not isinstance(spec, Spec)
+        self.progress.count(len(done), study=study)
         rest = [seed for seed in seeds if seed not in done]
         if rest:
             done |= await self._run(spec, rest)
@@ -191,7 +193,8 @@ class Server:
                 future.release()
             done.update(found)
             good = {seed: each for seed, each in found.items() if not isinstance(each[0], str)}
-            self.progress.trials(len(found), len(found) - len(good))
+            failed = len(found) - len(good)
+            self.progress.count(len(found), failed, study=not isinstance(spec, Spec))
             if good:
                 self._seconds[_alike(spec)] = fmean(seconds for _, seconds in good.values())
                 await self._aside(self.kept.write, spec.digest, good)
@@ -311,7 +314,7 @@ async def serve(paths, socket, parent, digest, name=""):
     site, experiment = read_site(paths.site), load(paths.sweep, paths.shelf, paths.folder)
     if experiment.digest != digest:
         raise RunError(CHANGED)
-    progress = Progress(trials_to_do(experiment, paths.results), name)
+    progress = progress_of(experiment, paths.results, name)
     server = Server(experiment, progress, paths.results)
     loop = asyncio.get_running_loop()
     for signal_number in (signal.SIGTERM, signal.SIGINT):
@@ -322,6 +325,7 @@ async def serve(paths, socket, parent, digest, name=""):
     with of_socket(socket) as place:
         listening = await asyncio.start_unix_server(server.answer, place)
     os.umask(umask)
+    telling = asyncio.create_task(_tell(server))
     wanted = asyncio.create_task(server.wanted.wait())
     await asyncio.wait([wanted, server.ended], return_when=asyncio.FIRST_COMPLETED)
     if server.wanted.is_set():
@@ -332,22 +336,44 @@ async def serve(paths, socket, parent, digest, name=""):
         if not (cluster.cancelled() or server.ended.done()):
             cluster.result()  # or why it could not be had
     listening.close()
+    telling.cancel()
+    progress.end()
     if server.ended.done():
         server.ended.result()
 
 
 async def _hold_cluster(server, site, results):
-    async with connect(site, results, server.progress.say) as client:
+    progress = server.progress
+    async with connect(site, results, progress.say, show=progress.show) as client:
         server.client.set_result(client)
         await asyncio.Future()  # until this task is cancelled
 
 
-def trials_to_do(experiment, results):
-    """Number of trials that no piece of this sweep and code holds, and of seeds of such studies."""
-    trials = [len(block.missing) for block in blocks_of(experiment, results)]
-    studies = [experiment.study(name) for name in experiment.studies]
-    seeds = [study.seeds for study in studies if not study_is_there(results, study)]
-    return sum(trials) + sum(seeds)
+async def _tell(server):
+    """Tell of the progress, also while no trial ends."""
+    while True:
+        if server.client.done():
+            client = server.client.result()
+            server.progress.workers = client.scheduler_info().get("n_workers", 0)
+        server.progress.tell()
+        await asyncio.sleep(DRAW_SECONDS)
+
+
+def progress_of(experiment, results, name=""):
+    """The progress of a sweep, from what pieces of this sweep and code hold."""
+    blocks = list(blocks_of(experiment, results))
+    left = Counter(block.cell for block in blocks if not block.there)
+    missing = sum(len(block.missing) for block in blocks)
+    studies = [experiment.study(each) for each in experiment.studies]
+    return Progress(
+        experiment.trial_count(),
+        experiment.trial_count() - missing,
+        sum(len(block.failed) for block in blocks),
+        {cell: left[cell] for cell in experiment.cells()},
+        sum(study.seeds for study in studies if not study_is_there(results, study)),
+        Layout(results).status,
+        name,
+    )
 
 
 def _watch_parent(loop, server, parent, results):
