@@ -114,7 +114,10 @@ def export(results, file, points):
     if suffix not in SUFFIXES:
         raise NoAnswerError(f"{file}: the file must end in {_either(SUFFIXES)}")
     with reading(" or ".join(results), *results):
-        count, missing = exports.export(open_results(results), file, points=points)
+        curves = open_results(results)
+        count, missing = exports.export(curves, file, points=points)
+    if how := curves.attrs.get("merged_by"):
+        print(how)
     table = suffix != ".nc"
     written = counted(count, "row") if table else f"{counted(count, 'value')} of the MMD"
     if missing:
@@ -233,7 +236,8 @@ COMMANDS = (
         about=(
             "Writes results for other programs. The suffix of the file selects the format. A table "
             "has one row for each cell, seed and number of points. A NetCDF file has the form of "
-            "the dataset that bqlib.open_results returns. Several folders are merged."
+            "the dataset that bqlib.open_results returns. Several folders are merged; how pools or "
+            "largest n that differ are joined is printed."
         ),
         examples=(
             "bqlib export results/quick quick.csv",
