@@ -257,3 +257,16 @@ def test_merged_pools_cannot_be_merged_again(short, pooled, long):
 )
 def test_labels_of_pools_say_what_differs(pools, labels):
     assert pool_labels(pools) == labels
+
+
+def test_rounding_of_an_ill_conditioned_system_is_no_conflict_of_lengths():
+    """BQ weights of 12 points differ where the system of 12 is solved as a part of one of 60."""
+    made = [
+        bqlib.curves(
+            bqlib.Uniform([0.0], [1.0]), "exponentiated_quadratic", ["herding_bq"], n, 1,
+            lengthscales=0.5, candidates=bqlib.Candidates(300), progress=False,
+        )
+        for n in (20, 60)
+    ]  # fmt: skip
+    merged = merge(made, ["short", "long"])
+    np.testing.assert_array_equal(merged["mmd"], made[1]["mmd"])
