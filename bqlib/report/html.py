@@ -270,7 +270,6 @@ def report(about, figures, judged=None, made=""):
         made=_facts(about, made),
         cite=CITE.format(version=about["versions"].get("bqlib_version", "-")),
         labels=[(_words(name), ", ".join(map(_text, of))) for name, of in about["labels"].items()],
-        verdicts=_counts(about["verdicts"]),
         sections=sections,
         version=about["versions"].get("bqlib_version", ""),
     )
