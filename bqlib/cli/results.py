@@ -202,7 +202,8 @@ COMMANDS = (
         summary="print a summary of results, or the cells of a sweep",
         about=(
             "For a folder of results, prints how many trials succeeded, failed or ended early and "
-            "why, the medians of the MMD, the rates, and the number of claims with each verdict. "
+            "why, which rule is best where, the medians of the MMD, the rates, and the number of "
+            "claims with each verdict. "
             "Exits with 1 if a trial failed or is missing. For a sweep file, prints the cells."
         ),
         examples=(

@@ -245,10 +245,13 @@ def as_text(about):
         about["results"],
         "",
         *(f"{name:{width}}  {', '.join(map(str, values))}" for name, values in labels.items()),
+        "",
+        about["headline"],
     ]
     tables = (
         ("failed", "Failed trials"),
         ("ended", "Curves that end early"),
+        ("best", "The rule with the smallest MMD at the largest n"),
         ("mmd", "Median MMD over the seeds"),
         ("rates", "Convergence rates: a in n^-a and b in log MMD = A - c n^b, with 95 % intervals"),
     )

@@ -86,6 +86,8 @@ def test_seconds_and_jobs_are_those_of_the_files(curves, tmp_path):
 def test_the_text_has_it_all(curves, tmp_path):
     text = as_text(summary(tmp_path))
     assert "13 of 16 trials ran, 2 failed, 1 missing, 2 ended early" in text
+    assert "Smallest MMD at n = 100" in text or "has the smallest MMD" in text
+    assert "The rule with the smallest MMD at the largest n" in text
     assert "seed 10 to 11" in text and "n = 40 to 60" in text
 
 
