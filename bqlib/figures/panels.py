@@ -8,7 +8,7 @@ from matplotlib.lines import Line2D
 
 from bqlib.figures import style
 from bqlib.rates import FEWEST_SEEDS, log_spaced, mean_interval
-from bqlib.schema import FAILED, MISSING, OK, SWEEP_DIMS, ends_of_sweeps, sizes_of_sets
+from bqlib.schema import FAILED, MISSING, OK, POOLS, SWEEP_DIMS, ends_of_sweeps, sizes_of_sets
 
 COLUMNS = {1: 1, 2: 2, 3: 3, 4: 2}  # of so many panels
 LETTERS = {1: 60, 2: 42, 3: 28}  # that fit on a line of notes, where so many panels share a row
@@ -142,6 +142,11 @@ def draw_curves(axes, dataset, name, selected, styles):
     notes : list of str
         What is missing, and where curves end.
     """
+    if POOLS in dataset[name].dims:
+        raise ValueError(
+            f"the dataset has several pools: select one label of {POOLS}, for example "
+            f".sel({POOLS}={dataset[POOLS].values.tolist()[0]!r}), or draw .bq.plot.curves()"
+        )
     n = dataset["n"].values
     sets = sizes_of_sets(dataset)
     curves_of = dataset[name].sel(selected)

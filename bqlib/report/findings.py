@@ -14,9 +14,13 @@ from bqlib.schema import OK
 
 @dataclass(frozen=True)
 class Lead:
-    """How many times larger the MMD of another rule is, with the ends of its interval or NaN."""
+    """How many times larger the MMD of another rule is, with the ends of its interval or NaN.
+
+    `n` is the largest that all its seeds reach, at which its MMD is taken.
+    """
 
     rule: str
+    n: int
     ratio: float
     low: float
     high: float
@@ -135,8 +139,10 @@ def _lead(ends, rule, other):
     ours, theirs = ends[rule].mmd, ends[other].mmd
     both = ~np.isnan(ours) & ~np.isnan(theirs)
     if not both.any() or (ours[both] <= 0).any() or (theirs[both] <= 0).any():
-        return Lead(other, *np.full(3, np.nan))
-    return Lead(other, *np.exp(mean_interval(np.log(theirs[both] / ours[both]))).tolist())
+        return Lead(other, ends[other].n, *np.full(3, np.nan))
+    return Lead(
+        other, ends[other].n, *np.exp(mean_interval(np.log(theirs[both] / ours[both]))).tolist()
+    )
 
 
 def _rate(rates, cell, rule):
@@ -180,10 +186,7 @@ def best_rows(found, largest):
                 "best rule": group[0].rule,
                 f"MMD at n = {largest}": _span([(b.mmd, _with_end(b, largest)) for b in group]),
                 "rate a": _rates(group),
-                "next best": ", ".join(
-                    dict.fromkeys(b.over_next.rule for b in group if b.over_next)
-                )
-                or "-",
+                "next best": _next(group, largest),
                 "lead over next": _leads([b.over_next for b in group]),
                 "not certain": _uncertain(group, several),
                 "lead over i.i.d.": _leads([b.over_iid for b in group]),
@@ -196,6 +199,16 @@ def _place(found, best):
     """Where the target and kernel of a cell stand in the order of the sweep."""
     pairs = list(dict.fromkeys((b.cell["target"], b.cell["kernel"]) for b in found))
     return pairs.index((best.cell["target"], best.cell["kernel"]))
+
+
+def _next(group, largest):
+    """The next best rules, and where their curves end if this is before the largest n."""
+    leads = [best.over_next for best in group if best.over_next]
+    return ", ".join(dict.fromkeys(_named(lead, largest) for lead in leads)) or "-"
+
+
+def _named(lead, largest):
+    return lead.rule if lead.n == largest else f"{lead.rule} (ends at {lead.n})"
 
 
 def _uncertain(group, several):
@@ -271,5 +284,5 @@ def headline(found, largest, cell=None):
     leads = [lead for lead in (best.over_next, best.over_iid) if lead and lead.ratio > 0]
     if len(leads) == 2 and leads[0].rule == leads[1].rule:
         leads = leads[:1]
-    words = [f"that of {lead.rule} is {_times(lead)} times as large" for lead in leads]
+    words = [f"that of {_named(lead, largest)} is {_times(lead)} times as large" for lead in leads]
     return "; ".join([said, *words]) + "."

@@ -87,6 +87,12 @@ def test_sets_count_at_their_largest_size():
     data["mmd"].loc[{"algorithm": "sbq", "n": other}] = np.nan
     (best,) = best_rules(data)
     assert (best.rule, best.n) == ("sbq", 50)
+    data["mmd"].loc[{"algorithm": "sbq"}] *= 5
+    (best,) = best_rules(data)
+    assert best.over_next.rule == "sbq" and best.over_next.n == 50
+    (row,) = best_rows([best], 100)
+    assert row["next best"] == "sbq (ends at 50)"
+    assert "that of sbq (ends at 50) is" in headline([best], 100)
 
 
 def test_failed_seeds_and_rules_do_not_count():

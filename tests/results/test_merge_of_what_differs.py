@@ -10,6 +10,7 @@ from merged_sweeps import run
 
 import bqlib
 from bqlib.analysis.fits import fit_rates
+from bqlib.figures.mmd import mmd
 from bqlib.results.merge import MergeError, merge, pool_labels
 from bqlib.schema import MISSING, OK
 
@@ -270,3 +271,10 @@ def test_rounding_of_an_ill_conditioned_system_is_no_conflict_of_lengths():
     ]  # fmt: skip
     merged = merge(made, ["short", "long"])
     np.testing.assert_array_equal(merged["mmd"], made[1]["mmd"])
+
+
+def test_figures_of_one_sweep_ask_for_one_pool(short, pooled):
+    merged = bqlib.open_results([short, pooled])
+    with pytest.raises(ValueError, match=r"select one label of candidates, .*\(candidates=60\)"):
+        mmd(merged)
+    assert mmd(merged.sel(candidates=60)).axes
