@@ -11,6 +11,7 @@ import numpy as np
 SCHEMA_VERSION = 1
 SWEEP_DIMS = ("target", "kernel", "lengthscale", "algorithm")
 TRIAL_DIMS = (*SWEEP_DIMS, "seed")
+POOLS = "candidates"  # one more dimension, of merged sweeps whose pools differ
 MISSING, OK, FAILED = 0, 1, 2  # values of status
 QUANTILES = (0.1, 0.5, 0.9)  # of the errors over the functions of an integrand
 
@@ -115,6 +116,11 @@ def check_schema(dataset: Any, place: Any) -> None:
         raise SchemaError(f"{place} does not match the schema: " + "; ".join(problems))
 
 
+def sweep_dims(dataset: Any) -> tuple[str, ...]:
+    """The dimensions of the cells of a dataset; those of merged sweeps may have several pools."""
+    return (POOLS, *SWEEP_DIMS) if POOLS in dataset.dims else SWEEP_DIMS
+
+
 def on_all_dims(dataset: Any, names: Iterable[str]) -> Any:
     """Variables of a dataset with all dimensions of the sweep and the seed.
 
@@ -135,7 +141,7 @@ def on_all_dims(dataset: Any, names: Iterable[str]) -> Any:
     curves = [name for name in names if name in variables and "n" in variables[name].dims]
     known = {name: variables[name].dims for name in names if name in variables}
     for name, dims in known.items():
-        others = [str(dim) for dim in part[name].dims if dim not in (*SWEEP_DIMS, *dims)]
+        others = [str(dim) for dim in part[name].dims if dim not in (POOLS, *SWEEP_DIMS, *dims)]
         if others:
             raise ValueError(
                 f"{name} has the dimension {', '.join(others)} too: select one label of any other "
@@ -191,6 +197,17 @@ def sizes_of_sets(dataset: Any) -> dict[str, tuple[int, ...]]:
                 f"{sizes!r:.60}. It was changed, or another version of bqlib wrote it"
             )
     return {name: tuple(sizes) for name, sizes in found.items()}
+
+
+def ends_of_sweeps(attributes: dict[str, Any]) -> frozenset[int]:
+    """The largest n of each experiment that a merged dataset is made of, from its attributes.
+
+    A curve that ends at one of these was not asked for more points. None of any other dataset.
+    """
+    found: set[int] = set()
+    for own in json.loads(attributes.get("merged_from", "[]")):
+        found |= ({own["n"]} if "n" in own else set()) | ends_of_sweeps(own)
+    return frozenset(found)
 
 
 def _are_sizes(sizes: Any) -> bool:

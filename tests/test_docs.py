@@ -9,10 +9,12 @@ import ast
 import importlib.util
 import json
 import re
+import subprocess
 import unicodedata
 from pathlib import Path
 
 import numpy as np
+import paper_sweep
 import pytest
 import yaml
 from documented import blocks
@@ -28,6 +30,7 @@ from bqlib.claims.evidence import FAILS
 from bqlib.discrepancy import mmd2_of_prefixes
 from bqlib.rates import power_law
 from bqlib.studies.alternatives import STUDY as ALTERNATIVES
+from bqlib.sweep.file import load
 
 ROOT = Path(__file__).parent.parent
 PAPER_RATES = {"iid": 0.5, "herding": 0.92, "sbq": 1.5}
@@ -36,6 +39,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 PRINTS = re.compile(
     r"^```python\n((?:(?!^```).*\n)*)^```\n\n```text\n((?:(?!^```).*\n)*)^```$", re.MULTILINE
 )
+OPEN = opening.open_results
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
@@ -48,7 +52,17 @@ def refuse_other_text(shown, printed):
 
 
 def results(path):
-    """What a finished run leaves, in place of what is not there."""
+    """What a finished run leaves, in place of what is not there.
+
+    The sweeps of pools run as their page says, so that it shows what they give.
+    """
+    if not isinstance(path, str) and "pool_" in path[0]:
+        text = (ROOT / "docs" / "sweeps.md").read_text(encoding="utf-8")
+        sweep_file = re.search(r"^name: pool_SIZE\n.*?(?=^```)", text, re.MULTILINE | re.DOTALL)[0]
+        for folder in map(Path, path):
+            folder.mkdir(parents=True)
+            paper_sweep.run(folder, sweep_file.replace("SIZE", folder.name.removeprefix("pool_")))
+        return OPEN(path)
     curves = {name: power_curves(rate) for name, rate in PAPER_RATES.items()}
     return sweep(curves, lengthscales=(0.25, 0.5, 1.0))
 
@@ -299,3 +313,20 @@ def test_a_page_with_another_number_than_the_results_is_told(measured, monkeypat
         monkeypatch.setattr(measured, "SENTENCES", [sentence])
         assert measured.main() == code
         assert capsys.readouterr().out.startswith(f"{said} README.md: falls")
+
+
+def test_the_commands_on_pools_write_the_sweeps_that_their_page_opens(tmp_path):
+    text = (ROOT / "docs" / "sweeps.md").read_text(encoding="utf-8")
+    section = text.partition("## Does the pool's size matter?")[2].partition("\n## ")[0]
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "pool.yaml").write_text(
+        re.search(r"^```yaml\n(.*?)^```", section, re.MULTILINE | re.DOTALL)[1]
+    )
+    commands = re.search(r"^```sh\n(.*?)^```", section, re.MULTILINE | re.DOTALL)[1]
+    commands = commands.replace("bqlib run", "echo")  # tests/running runs sweeps
+    subprocess.run(["bash", "-euc", commands], cwd=tmp_path, check=True)
+    sizes = re.search(r"for size in \(([\d, ]+)\)", section)[1].split(", ")
+    for size in sizes:
+        sweep_file = tmp_path / "config" / f"pool_{size}.yaml"
+        found = load(sweep_file, ROOT / "config" / "targets")
+        assert (found.name, found.candidates.size) == (f"pool_{size}", int(size))

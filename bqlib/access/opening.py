@@ -22,7 +22,8 @@ def open_results(paths):
     -------
     xarray.Dataset
         Loaded lazily. Dimensions are target, kernel, lengthscale, algorithm, seed and n, and dim
-        for points; with integrands also integrand and quantile. The ``long_name`` of each variable
+        for points; with integrands also integrand and quantile; of several experiments with
+        different pools also candidates. The ``long_name`` of each variable
         describes it. ``dataset.bq`` has rates, comparisons and figures, see
         :class:`bqlib.access.accessor.Results`.
 

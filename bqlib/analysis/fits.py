@@ -28,9 +28,11 @@ from bqlib.schema import (
     FAILED,
     MISSING,
     OK,
+    POOLS,
     SWEEP_DIMS,
     on_all_dims,
     sizes_of_sets,
+    sweep_dims,
 )
 from bqlib.sweep.fingerprint import fingerprint
 
@@ -38,6 +40,7 @@ LEVEL = 0.05  # of the test for faster than 1/n
 OCTAVES = ("first", "last")
 A_SET = "a set: "  # how the reason of a set starts
 NUMBERS = ("seeds", "power law n^-a", "A - c n^b", "model", "misfit", "faster than 1/n")
+_ABOUT = COORDINATES | {POOLS: ("pool of candidates", "")}
 _LEFT_OUT = ((MISSING, "missing"), (FAILED, "failed"))
 
 
@@ -93,12 +96,13 @@ def fit_rates(dataset, windows=None, known=()):
     sizes_of = sizes_of_sets(dataset)
     names = dataset["algorithm"].values.tolist()
     dataset = on_all_dims(dataset, ("mmd", "status"))
-    mmd = dataset["mmd"].transpose(*SWEEP_DIMS, "seed", "n").values
-    status = dataset["status"].transpose(*SWEEP_DIMS, "seed").values
+    dims = sweep_dims(dataset)
+    mmd = dataset["mmd"].transpose(*dims, "seed", "n").values
+    status = dataset["status"].transpose(*dims, "seed").values
     result = _empty(dataset, windows)
     arrays = {name: result[name].values for name in _VARIABLES}  # these are written below
     known = {key: fit for rates in known for key, fit in _fits_in(rates)}
-    for cell in np.ndindex(mmd.shape[:4]):
+    for cell in np.ndindex(mmd.shape[:-2]):
         fitted = mmd[cell], status[cell], sizes_of.get(names[cell[-1]], ())
         digest = _digest(*fitted)
         for w, window in enumerate(windows):
@@ -212,8 +216,9 @@ def rate_table(found, window=None):
         "misfit": _misfit(fit),
         **{name: fit[name] for name in ("noise", "n_seeds", "reason")},
     }
-    table = xr.Dataset(columns).to_dataframe(dim_order=SWEEP_DIMS).reset_index()
-    return table[[*SWEEP_DIMS, "window", *columns]]
+    dims = sweep_dims(fit)
+    table = xr.Dataset(columns).to_dataframe(dim_order=dims).reset_index()
+    return table[[*dims, "window", *columns]]
 
 
 def label_of(found, window=None):
@@ -373,14 +378,15 @@ def _is_window(window):
 
 def _empty(dataset, windows):
     """The dataset of :func:`fit_rates`, without values."""
+    own = sweep_dims(dataset)
     labels = {
-        **{name: dataset[name].values for name in SWEEP_DIMS},
+        **{name: dataset[name].values for name in own},
         "window": np.array([f"{first}-{last}" for first, last in windows], dtype=object),
         "model": np.array(list(MODELS), dtype=object),
         "octave": np.array(OCTAVES, dtype=object),
     }
     about = {
-        **{name: COORDINATES[name] for name in SWEEP_DIMS},
+        **{name: _ABOUT[name] for name in own},
         "window": ("values of n fitted, first and last", ""),
         "model": ("model of the curve", ""),
         "octave": ("doubling of n: the last but one and the last of the window", ""),
@@ -395,7 +401,7 @@ def _empty(dataset, windows):
     )
     data = {}
     for name, (dims, fill, long_name, units) in _VARIABLES.items():
-        dims = (*SWEEP_DIMS, "window", *dims)
+        dims = (*own, "window", *dims)
         dtype = TEXT if isinstance(fill, str) else np.asarray(fill).dtype
         shape = [len(labels[dim]) for dim in dims]
         data[name] = (dims, np.full(shape, fill, dtype=dtype), attrs(long_name, units))

@@ -9,7 +9,7 @@ from bqlib.analysis.cells import attrs
 from bqlib.results.layout import Layout, cell_of
 from bqlib.results.timings import read_timing
 from bqlib.results.used import timings_used
-from bqlib.schema import SWEEP_DIMS, TRIAL_DIMS, on_all_dims
+from bqlib.schema import POOLS, SWEEP_DIMS, TRIAL_DIMS, on_all_dims
 
 
 def trial_seconds(dataset, results):
@@ -32,12 +32,19 @@ def trial_seconds(dataset, results):
     ------
     FileNotFoundError
         If a folder has no timings.
+    ValueError
+        If the dataset has several pools: select one.
     """
     folders = [results] if isinstance(results, str | Path) else list(results)
     without = [str(folder) for folder in folders if not Layout(folder).timings.is_dir()]
     if without:
         raise FileNotFoundError(
             f"no timings in {', '.join(without)}: give the folders results/<experiment>"
+        )
+    if POOLS in dataset.dims:
+        raise ValueError(
+            f"the dataset has several pools: select one label of {POOLS}, and give the folder of "
+            "its sweep"
         )
     sweep = on_all_dims(dataset, ("status",))
     values = {dim: sweep[dim].values.tolist() for dim in TRIAL_DIMS}

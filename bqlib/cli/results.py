@@ -114,7 +114,10 @@ def export(results, file, points):
     if suffix not in SUFFIXES:
         raise NoAnswerError(f"{file}: the file must end in {_either(SUFFIXES)}")
     with reading(" or ".join(results), *results):
-        count, missing = exports.export(open_results(results), file, points=points)
+        curves = open_results(results)
+        count, missing = exports.export(curves, file, points=points)
+    if how := curves.attrs.get("merged_by"):
+        print(how)
     table = suffix != ".nc"
     written = counted(count, "row") if table else f"{counted(count, 'value')} of the MMD"
     if missing:
@@ -199,7 +202,8 @@ COMMANDS = (
         summary="print a summary of results, or the cells of a sweep",
         about=(
             "For a folder of results, prints how many trials succeeded, failed or ended early and "
-            "why, the medians of the MMD, the rates, and the number of claims with each verdict. "
+            "why, which rule is best where, the medians of the MMD, the rates, and the number of "
+            "claims with each verdict. "
             "Exits with 1 if a trial failed or is missing. For a sweep file, prints the cells."
         ),
         examples=(
@@ -233,7 +237,8 @@ COMMANDS = (
         about=(
             "Writes results for other programs. The suffix of the file selects the format. A table "
             "has one row for each cell, seed and number of points. A NetCDF file has the form of "
-            "the dataset that bqlib.open_results returns. Several folders are merged."
+            "the dataset that bqlib.open_results returns. Several folders are merged; how pools or "
+            "largest n that differ are joined is printed."
         ),
         examples=(
             "bqlib export results/quick quick.csv",

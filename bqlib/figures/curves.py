@@ -3,7 +3,7 @@
 from itertools import product
 
 from bqlib.figures import panels, style
-from bqlib.schema import long_name, on_all_dims
+from bqlib.schema import POOLS, long_name, on_all_dims
 
 FALLING = ("mmd", "error", "error_quantile", "bound_ratio")  # drawn on a logarithmic scale
 MOST_COLUMNS = 4
@@ -67,6 +67,8 @@ def named(dim, label):
         return style.algorithm_name(label)
     if dim == "lengthscale":
         return f"length-scale {label:g}"
+    if dim == POOLS:
+        return f"candidates: {label}" if isinstance(label, str) else f"{label} candidates"
     return str(label) if isinstance(label, str) else f"{dim} {label:g}"
 
 

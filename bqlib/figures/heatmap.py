@@ -10,7 +10,7 @@ from matplotlib.patches import Rectangle
 from bqlib.analysis import maps, stored
 from bqlib.figures import panels, style
 from bqlib.figures.curves import named
-from bqlib.schema import SWEEP_DIMS
+from bqlib.schema import sweep_dims
 
 MOST_WITH_NUMBERS = 12  # columns in a panel that leave room for numbers and words
 KINDS = ("rate", "error", "points", "seconds")
@@ -87,17 +87,18 @@ def draw(found, x="lengthscale", y=None, *, logarithmic=False):
     -------
     matplotlib.figure.Figure
     """
-    dims = ", ".join(SWEEP_DIMS)
-    if set(found.dims) != set(SWEEP_DIMS):
+    own = sweep_dims(found)
+    dims = ", ".join(own)
+    if set(found.dims) != set(own):
         raise ValueError(
             f"a map must have the dimensions {dims}, and this has {', '.join(found.dims)}: select "
             "one label of any other dimension"
         )
     if y is None:
         y = "target" if found.sizes["target"] > 1 or x == "algorithm" else "algorithm"
-    if x == y or not {x, y} <= set(SWEEP_DIMS):
+    if x == y or not {x, y} <= set(own):
         raise ValueError(f"x is {x} and y is {y}; they must be two different ones of {dims}")
-    others = [dim for dim in SWEEP_DIMS if dim not in (x, y)]
+    others = [dim for dim in own if dim not in (x, y)]
     cells = list(product(*(found[dim].values.tolist() for dim in others)))
     several = [dim for dim in others if found.sizes[dim] > 1]
     numbers = found["value"].values[~np.isnan(found["value"].values)]
@@ -184,7 +185,7 @@ def _number(axes, found, x, y):
 def _tick(dim, label):
     if dim == "algorithm":
         return style.algorithm_name(label)
-    return f"{label:.3g}" if dim == "lengthscale" else label
+    return f"{label:.3g}" if dim == "lengthscale" else str(label)
 
 
 def _note(found, readable):

@@ -8,7 +8,7 @@ from matplotlib.lines import Line2D
 
 from bqlib.figures import style
 from bqlib.rates import FEWEST_SEEDS, log_spaced, mean_interval
-from bqlib.schema import FAILED, MISSING, OK, SWEEP_DIMS, sizes_of_sets
+from bqlib.schema import FAILED, MISSING, OK, POOLS, SWEEP_DIMS, ends_of_sweeps, sizes_of_sets
 
 COLUMNS = {1: 1, 2: 2, 3: 3, 4: 2}  # of so many panels
 LETTERS = {1: 60, 2: 42, 3: 28}  # that fit on a line of notes, where so many panels share a row
@@ -142,6 +142,11 @@ def draw_curves(axes, dataset, name, selected, styles):
     notes : list of str
         What is missing, and where curves end.
     """
+    if POOLS in dataset[name].dims:
+        raise ValueError(
+            f"the dataset has several pools: select one label of {POOLS}, for example "
+            f".sel({POOLS}={dataset[POOLS].values.tolist()[0]!r}), or draw .bq.plot.curves()"
+        )
     n = dataset["n"].values
     sets = sizes_of_sets(dataset)
     curves_of = dataset[name].sel(selected)
@@ -163,7 +168,8 @@ def draw_curves(axes, dataset, name, selected, styles):
         counts = np.where(np.isnan(curves).any(axis=1), np.isnan(curves).argmax(axis=1), len(sizes))
         last = counts.min(initial=len(sizes))
         if last < len(sizes):
-            notes.append(f"{label} {_ends(np.append(0, sizes)[counts], sizes[-1])}")
+            ends = ends_of_sweeps(dataset.attrs)
+            notes.append(f"{label} {_ends(np.append(0, sizes)[counts], sizes[-1], ends)}")
         if last == 0:
             continue
         if algorithm in sets:
@@ -191,13 +197,14 @@ def draw_curves(axes, dataset, name, selected, styles):
     return medians, notes
 
 
-def _ends(lengths, n):
-    """Where the curves of an algorithm end, in words."""
+def _ends(lengths, n, ends_of_sweeps):
+    """Where the curves of an algorithm end, in words, and why if their sweep goes further."""
     ended = lengths[lengths < n]
     first, last = ended.min(), ended.max()
     where = f"{first}" if first == last else f"{first} to {last}"
     seeds = "" if len(ended) == len(lengths) else f" in {len(ended)} of {len(lengths)} seeds"
-    return f"ends at n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{where}{seeds} (float64)"
+    why = "" if {*ended.tolist()} <= ends_of_sweeps else " (float64)"
+    return f"ends at n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{where}{seeds}{why}"
 
 
 def draw_means(axes, n, values, look, back, **more):

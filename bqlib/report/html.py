@@ -4,27 +4,45 @@ What goes into the page is put together here, as plain data. Its markup is in th
 """
 
 import base64
+import io
 import json
 import math
+import os
+import platform
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from PIL import Image
 
+from bqlib.claims import FIRST, PAPERS
+from bqlib.claims.evidence import CORRECTED, FAILS, HOLDS, UNKNOWN
 from bqlib.figures.choice import FIGURES, Figure
-from bqlib.report import STYLE, TEMPLATES
+from bqlib.report import SCRIPT, STYLE, TEMPLATES
+from bqlib.report.formulas import in_parts
 from bqlib.report.summary import summary
 from bqlib.results.damage import is_there, read_object
 from bqlib.results.files import write_atomically
 from bqlib.results.layout import CLAIMS, Layout
 
-# A mark and a class of report.css for each verdict.
+# A mark and a class of report.css for each verdict; the exceptions first: readers look for them.
 MARKS = {
-    "holds": ("✓", "holds"),
-    "holds with correction": ("±", "corrected"),
-    "does not hold": ("✗", "fails"),
-    "cannot be checked": ("?", "unknown"),
+    FAILS: ("✗", "fails"),
+    CORRECTED: ("±", "corrected"),
+    HOLDS: ("✓", "holds"),
+    UNKNOWN: ("?", "unknown"),
 }
+COUNTED = {
+    HOLDS: ("holds", "hold"),
+    CORRECTED: ("holds with a correction", "hold with a correction"),
+    FAILS: ("does not hold", "do not hold"),
+    UNKNOWN: ("cannot be checked", "cannot be checked"),
+}
+CITE = (
+    'The bqlib developers, "bqlib: convergence of herding, Bayesian quadrature and their '
+    'relatives", version {version}'
+)
 MET = {
     True: ("✓", "holds", "met"),
     False: ("✗", "fails", "not met"),
@@ -47,11 +65,24 @@ HEADINGS = {
     "job": "Kind of job",
     "jobs": "Number of jobs",
     "most memory, MB": "Peak memory (MB)",
+    "rate a": "Rate a",
+    "lead over i.i.d.": "Lead over i.i.d.",
 }
+BEST = (
+    "The rule with the smallest median MMD at the largest n, or at the end of its curve. A lead is "
+    "how many times as large the MMD of the other rule is, with a 95 % interval over at least 5 "
+    "seeds; it is not certain where this interval includes 1. The rate is a of n^-a in the first "
+    "window, or (slope) the mean slope of a curve that is not shown to be a power law. Where "
+    "length-scales share a row, numbers go from the smallest to the largest."
+)
+KNOWN = ("algorithm", "weights", "cost", "guarantee", "reference")  # of Table 1; all else measured
 TABLE_1 = (
-    "Known costs and guarantees, and our measurements. Costs are for N points from one pool of M "
-    "candidates. CPU time is that of the largest N, memory that of half the largest N. The rate is "
-    "a in MMD ~ n^-a. MMDs are geometric means over the seeds."
+    "Our measurements. CPU time is that of the largest N, memory that of half the largest N; the "
+    "powers say how the time grows with N points and M candidates. The rate is a in MMD ~ n^-a. "
+    "MMDs are geometric means over the seeds."
+)
+TABLE_1_KNOWN = (
+    "Known before: costs for N points from one pool of M candidates, and guarantees on the MMD."
 )
 MMD = (
     "Median MMD over the seeds that succeeded. A dash means that a curve ends before this n, that "
@@ -68,13 +99,19 @@ RATES = (
 FAILED = "Failed trials, with the reason."
 ENDED = (
     "These trials succeeded, but their curves stop before the largest n: double precision cannot "
-    "separate further points."
+    "separate further points. The height of a kernel in the reasons is the largest k(x, x)."
 )
-TRIALS = "Time per trial on its worker."
+TRIALS = (
+    "Time per trial on its worker, while other trials ran beside it: no measure of an algorithm. "
+    "The study cost measures these one at a time."
+)
 JOBS = (
     "Time and memory per Snakemake job. The times of pieces and studies include waiting for a "
     "worker."
 )
+MAIN_FIGURE = "mmd"  # of a paper: among its findings
+LARGE = 300_000  # bytes of a figure; reports of many cells should stay below 5 MB
+COLOURS = 128
 WIDTH = 864  # of a figure in pixels, if its file gives none
 
 
@@ -139,19 +176,42 @@ def write_report(results, figures):
     at = Layout(results)
     judged = read_object(at.folder, CLAIMS) if is_there(at.folder, CLAIMS) else {}
     drawn = [_picture(at, FIGURES[name]) for name in figures]
-    write_atomically(at.report, report(summary(at.folder), drawn, judged).encode())
+    written = report(summary(at.folder), drawn, judged, _made())
+    write_atomically(at.report, written.encode())
+
+
+def _made():
+    """When and where the report is written, in words."""
+    now = datetime.now(UTC)
+    return (
+        f"{now.day} {now:%B %Y, %H:%M} UTC, on {platform.system()} {platform.machine()} with "
+        f"{os.cpu_count()} processors"
+    )
 
 
 def _picture(at, figure):
-    """The smaller of a figure's two files: many points make a large SVG."""
+    """The smaller of a figure's two files, as many points make a large SVG.
+
+    If both are large, the picture with fewer colours: the link to the file leads to all details.
+    """
     vector = at.figure(figure.name, "svg").read_bytes()
     pixels = at.figure(figure.name, "png").read_bytes()
     width = re.search(rb'width="([\d.]+)pt"', vector)
     kind, image = min(("svg+xml", vector), ("png", pixels), key=lambda file: len(file[1]))
+    if len(image) > LARGE:
+        kind, image = min((kind, image), ("png", _fewer_colours(pixels)), key=lambda f: len(f[1]))
     return Picture(figure, kind, image, round(float(width[1]) * 4 / 3) if width else WIDTH)
 
 
-def report(about, figures, judged=None):
+def _fewer_colours(pixels):
+    with Image.open(io.BytesIO(pixels)) as image:
+        small = image.convert("RGB").quantize(COLOURS)
+    written = io.BytesIO()
+    small.save(written, "PNG", optimize=True)
+    return written.getvalue()
+
+
+def report(about, figures, judged=None, made=""):
     """The report of an experiment.
 
     Parameters
@@ -161,6 +221,8 @@ def report(about, figures, judged=None):
     figures : list of Picture
     judged : dict, optional
         Content of ``claims.json``.
+    made : str
+        When and where the report is written.
 
     Returns
     -------
@@ -168,14 +230,16 @@ def report(about, figures, judged=None):
         HTML.
     """
     judged = judged or {}
-    table_1 = judged.get("table_1")
+    papers = _papers(judged)
+    shown = _figures(figures, FIRST in papers)
+    main = [figure for figure in shown if papers and figure["name"] == MAIN_FIGURE]
+    shown = [figure for figure in shown if figure not in main]
     sections = [
+        Section("findings", "Which rule, where", _findings(about, judged, main), "findings"),
         Section("claims", "Claims of the paper", _claims(judged), "claims"),
         Section("expectations", "Reproduction checks", _expectations(judged), "expectations"),
-        Section(
-            "table-1", "Table 1 of the paper, measured and extended", _tables((table_1, TABLE_1))
-        ),
-        Section("figures", "Figures", _figures(figures, _is_of_huszar2012(judged)), "figures"),
+        Section("table-1", "Table 1 of the paper, measured and extended", _table_1(judged)),
+        Section("figures", "Figures", shown, "figures"),
         Section("mmd-table", "MMD in numbers", _tables((about["mmd"], MMD))),
         Section("rates", "Convergence rates", _tables((about["rates"], RATES))),
         Section("failed", "Failed trials", _failed(about), "failed"),
@@ -196,25 +260,107 @@ def report(about, figures, judged=None):
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    environment.filters["in_parts"] = in_parts
     return environment.get_template("report.html").render(
         style=STYLE.read_text(encoding="utf-8"),
+        script=SCRIPT.read_text(encoding="utf-8"),
         about=about,
+        papers=[PAPERS[key].reference for key in papers],
+        sentences=_sentences(about, judged),
+        made=_facts(about, made),
+        cite=CITE.format(version=about["versions"].get("bqlib_version", "-")),
         labels=[(_words(name), ", ".join(map(_text, of))) for name, of in about["labels"].items()],
-        verdicts=_counts(about["verdicts"]),
         sections=sections,
         version=about["versions"].get("bqlib_version", ""),
     )
 
 
+def _papers(judged):
+    """Keys of the papers whose claims are judged; older versions named none, as there was one."""
+    if not judged.get("claims") and not judged.get("papers"):
+        return []
+    return [key for key in judged.get("papers", (FIRST,)) if key in PAPERS]
+
+
+def _sentences(about, judged):
+    """The findings in sentences: how many claims hold, the best rule, the paper's main results."""
+    claims = judged.get("claims", ())
+    said = []
+    if claims:
+        counts = [(sum(c["verdict"] == verdict for c in claims), verdict) for verdict in COUNTED]
+        words = [f"{n} {COUNTED[verdict][n != 1]}" for n, verdict in counts if n]
+        plural = "claim" if len(claims) == 1 else "claims"
+        said.append(f"Of {len(claims)} {plural} of the paper, {_listed(words)}.")
+    said.append(about["headline"])
+    main = {name for key in _papers(judged) for name in PAPERS[key].findings}
+    results = [c for c in claims if c.get("name") in main and c["verdict"] != UNKNOWN]
+    if results:
+        found = [f"{c['claim']}: {c['measured']} ({c['verdict']})" for c in results]
+        said.append(f"{'. '.join(found)}.")
+    return [sentence for sentence in said if sentence]
+
+
+def _listed(words):
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _facts(about, made):
+    """When and where the results were made, as pairs of names and values."""
+    commit = about["versions"].get("git_commit", "")
+    time = (
+        f"{about['hours']:.3g} hours"
+        if about["hours"] >= 1
+        else f"{60 * about['hours']:.3g} minutes"
+    )
+    return [
+        (name, value)
+        for name, value in (
+            ("Report written", made),
+            ("Time of all trials", time if about["hours"] else ""),
+            ("Commit", commit),
+        )
+        if value
+    ]
+
+
+def _findings(about, judged, main):
+    claims = [claim for claim in _rows_of_claims(judged) if claim["verdict"] == FAILS]
+    return {"tables": _tables((about["best"], BEST)), "main": main, "failing": claims}
+
+
 def _claims(judged):
-    if not judged.get("claims"):
-        return None
+    """The claims by verdict: those that do not hold first."""
+    rows = _rows_of_claims(judged)
+    groups = [
+        {"verdict": verdict, "mark": mark, "kind": kind, "rows": own}
+        for verdict, (mark, kind) in MARKS.items()
+        if (own := [row for row in rows if row["verdict"] == verdict])
+    ]
+    return (
+        {"groups": groups, "count": len(rows), "verdicts": _counts(judged["verdicts"])}
+        if rows
+        else None
+    )
+
+
+def _rows_of_claims(judged):
     rows, papers = [], judged.get("papers", {})
-    for claim in judged["claims"]:
+    for i, claim in enumerate(judged.get("claims", ())):
         mark, kind = MARKS[claim["verdict"]]
         where = claim["where"] + (f", {papers[claim['paper']]}" if len(papers) > 1 else "")
-        rows.append({"rule": ""} | claim | {"mark": mark, "kind": kind, "where": where})
-    return {"rows": rows, "verdicts": _counts(judged["verdicts"])}
+        paper = PAPERS.get(claim.get("paper", FIRST))
+        rows.append(
+            {"rule": ""}
+            | claim
+            | {
+                "mark": mark,
+                "kind": kind,
+                "where": where,
+                "anchor": f"claim-{i + 1}",
+                "erratum": paper.errata.get(claim.get("name"), "") if paper else "",
+            }
+        )
+    return rows
 
 
 def _counts(verdicts):
@@ -246,9 +392,17 @@ def _heading(column):
     return f"MMD at n = {size[1]}" if size else HEADINGS.get(column, _words(column))
 
 
-def _is_of_huszar2012(judged):
-    """Whether the figures are those of Huszar and Duvenaud (2012), whose numbers they have."""
-    return "huszar2012" in judged.get("papers", ("huszar2012",) if judged else ())
+def _table_1(judged):
+    """What is measured, and what was known: beside each other they are wider than a page."""
+    rows = judged.get("table_1") or []
+    known = [{key: row[key] for key in KNOWN if key in row} for row in rows]
+    measured = [
+        {"algorithm": row["algorithm"]}
+        | {key: value for key, value in row.items() if key.startswith("mmd_")}
+        | {key: value for key, value in row.items() if key not in KNOWN}
+        for row in rows
+    ]
+    return _tables((measured, TABLE_1), ([row for row in known if len(row) > 1], TABLE_1_KNOWN))
 
 
 def _figures(pictures, of_the_paper):

@@ -10,6 +10,8 @@ from statistics import median
 import numpy as np
 
 from bqlib.analysis.fits import rate_rows
+from bqlib.analysis.paper import papers_cell
+from bqlib.report.findings import best_rows, best_rules, headline
 from bqlib.results.damage import is_there, read_object
 from bqlib.results.layout import CLAIMS, RATES, Layout, cell_of, path_of_head
 from bqlib.results.retry import advice
@@ -43,9 +45,12 @@ def summary(results):
           before n;
         - failed, ended: rows, one for each cell and reason;
         - advice: sentences on whether trying the failed trials again can help;
+        - headline: a sentence, which rule has the smallest MMD;
+        - best: rows, the best rule of each target, kernel and range of length-scales;
         - mmd: rows, medians over the seeds at some numbers of points;
         - rates: rows; none if no rates are fitted;
         - verdicts: the number of claims with each verdict; none if no claims are judged;
+        - hours: of all trials, as far as they are known;
         - seconds, jobs: rows, of trials and of Snakemake's jobs.
 
     Raises
@@ -67,7 +72,9 @@ def summary(results):
     rank = curves["rank_reached"].values.reshape(len(cells), -1)
     ended = (status == OK) & (rank < curves.sizes["n"])
     there = is_there(at.folder, path_of_head(RATES))
+    rates = open_dataset(at.rates).load() if there else None
     judged = read_object(at.folder, CLAIMS) if is_there(at.folder, CLAIMS) else {}
+    best = best_rules(curves, rates)
     return {
         "title": curves.attrs["title"],
         "results": str(at.folder),
@@ -86,9 +93,12 @@ def summary(results):
         "failed": _reasons(labels, status == FAILED, reason),
         "advice": advice(reason[status == FAILED], at.folder),
         "ended": _reasons(labels, ended, reason),
+        "headline": headline(best, curves.sizes["n"], papers_cell(curves)),
+        "best": best_rows(best, curves.sizes["n"]),
         "mmd": _medians(curves, labels, status == OK),
-        "rates": rate_rows(open_dataset(at.rates)) if there else [],
+        "rates": rate_rows(rates) if there else [],
         "verdicts": judged.get("verdicts", {}),
+        "hours": _hours(at.folder),
         "seconds": _seconds(at.folder),
         "jobs": _jobs(at.benchmarks),
         "versions": versions(curves.attrs),
@@ -146,6 +156,18 @@ def _medians(curves, labels, ran):
         words = ("-" if np.isnan(value) else f"{value:.3g}" for value in found)
         rows.append(cell | {f"n = {n}": word for n, word in zip(sizes, words, strict=True)})
     return rows
+
+
+def _hours(results):
+    """Hours of all trials together, whose times are known."""
+    return (
+        sum(
+            second
+            for piece in timings_used(results)
+            for second in read_timing(results, piece)[0].values()
+        )
+        / 3600
+    )
 
 
 def _seconds(results):
@@ -223,10 +245,13 @@ def as_text(about):
         about["results"],
         "",
         *(f"{name:{width}}  {', '.join(map(str, values))}" for name, values in labels.items()),
+        "",
+        about["headline"],
     ]
     tables = (
         ("failed", "Failed trials"),
         ("ended", "Curves that end early"),
+        ("best", "The rule with the smallest MMD at the largest n"),
         ("mmd", "Median MMD over the seeds"),
         ("rates", "Convergence rates: a in n^-a and b in log MMD = A - c n^b, with 95 % intervals"),
     )

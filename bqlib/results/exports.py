@@ -13,7 +13,7 @@ import pandas as pd
 import xarray as xr
 
 from bqlib.results.files import replacing
-from bqlib.schema import FAILED, MISSING, OK, SWEEP_DIMS, TRIAL_DIMS
+from bqlib.schema import FAILED, MISSING, OK, TRIAL_DIMS, sweep_dims
 
 BLOCK_BYTES = 16 * 2**20  # values read at a time; their table takes several times as much
 STATUS = {OK: "ok", FAILED: "failed", MISSING: "missing"}
@@ -124,7 +124,7 @@ def _check_labels(dataset, suffix):
             continue
         if not all(isinstance(label, str) for label in labels):
             problems.append(f"the labels of {dim} are neither all texts nor all numbers")
-        elif suffix == ".csv" and dim in SWEEP_DIMS:
+        elif suffix == ".csv" and dim in sweep_dims(dataset):
             text = pd.DataFrame({dim: labels}).to_csv(index=False)
             found = pd.read_csv(io.StringIO(text), skip_blank_lines=False)[dim].tolist()
             lost = [label for label, read in zip(labels, found, strict=True) if label != read]
@@ -188,39 +188,41 @@ def _write_netcdf(dataset, path):
 
 def _steps(dataset):
     """Labels per block of each dimension of the sweep: whole cells, BLOCK_BYTES in all."""
+    dims = sweep_dims(dataset)
     each = 8 * sum(
-        math.prod(dataset.sizes[dim] for dim in values.dims if dim not in SWEEP_DIMS)
+        math.prod(dataset.sizes[dim] for dim in values.dims if dim not in dims)
         for values in dataset.data_vars.values()
     )
     room = max(1, BLOCK_BYTES // each)
     steps = {}
-    for dim in reversed(SWEEP_DIMS):
+    for dim in reversed(dims):
         steps[dim] = min(dataset.sizes[dim], room)
         room = max(1, room // steps[dim])
-    return steps
+    return {dim: steps[dim] for dim in dims}
 
 
 def _tables(dataset):
     """The table of a dataset, a block of cells at a time, as columns: name to array."""
     steps = _steps(dataset)
-    for corner in product(*(range(0, dataset.sizes[dim], steps[dim]) for dim in SWEEP_DIMS)):
-        block = {d: slice(i, i + steps[d]) for d, i in zip(SWEEP_DIMS, corner, strict=True)}
+    for corner in product(*(range(0, dataset.sizes[dim], step) for dim, step in steps.items())):
+        block = {d: slice(i, i + steps[d]) for d, i in zip(steps, corner, strict=True)}
         yield _table(dataset.isel(block).load())
 
 
 def _table(part):
-    status = part["status"].transpose(*TRIAL_DIMS).values
+    dims = (*sweep_dims(part), "seed")
+    status = part["status"].transpose(*dims).values
     there = status != MISSING
     size = part.sizes["n"]
     columns = {
         dim: np.repeat(_plain(part[dim].values)[index], size)
-        for dim, index in zip(TRIAL_DIMS, np.nonzero(there), strict=True)
+        for dim, index in zip(dims, np.nonzero(there), strict=True)
     }
     columns["n"] = np.tile(part["n"].values, there.sum())
     words = np.array([STATUS[value] for value in status[there].tolist()], dtype=object)
     columns["status"] = np.repeat(words, size)
     for name, values in _columns(part):
-        own = values.transpose(*TRIAL_DIMS, ...).values[there]
+        own = values.transpose(*dims, ...).values[there]
         own = own.reshape(-1) if "n" in values.dims else np.repeat(own, size)
         columns[name] = _plain(own)
     return columns
@@ -255,12 +257,13 @@ def _attribute(value):
 
 def _columns(part):
     """Name and values of each column of a table; values are over the trial, and maybe n."""
+    dims = (*sweep_dims(part), "seed")
     for name, values in part.data_vars.items():
         if name == "status":
             continue
-        lacking = {dim: part[dim] for dim in TRIAL_DIMS if dim not in values.dims}
+        lacking = {dim: part[dim] for dim in dims if dim not in values.dims}
         values = values.expand_dims(lacking)
-        others = [dim for dim in values.dims if dim not in (*TRIAL_DIMS, "n")]
+        others = [dim for dim in values.dims if dim not in (*dims, "n")]
         column = {"points": "point", "weights": "weight"}.get(name, name)
         for labels in product(*(part[dim].values.tolist() for dim in others)):
             chosen = dict(zip(others, labels, strict=True))

@@ -12,7 +12,7 @@ from xarray.backends import BackendArray
 from xarray.core import indexing
 
 from bqlib.results.lazy import opened, opened_from
-from bqlib.schema import FAILED, MISSING, OK, SWEEP_DIMS, TRIAL_DIMS, tables
+from bqlib.schema import FAILED, MISSING, OK, POOLS, SWEEP_DIMS, TRIAL_DIMS, tables
 from bqlib.sweep.plugins import without_folder
 from bqlib.sweep.spec import science_of
 
@@ -20,9 +20,8 @@ TOLERANCE = 1e-6  # of a trial's largest value: machines differ by rounding
 SORTED = ("lengthscale", "seed", "dim")  # other labels keep the order of the experiments
 MOST_SHOWN = 20  # cells with other values, in an error
 _PREFERENCE = {MISSING: 0, FAILED: 1, OK: 2}
-# For each label of these dimensions, values are taken from one dataset.
-_OWNED = (TRIAL_DIMS, (*TRIAL_DIMS, "integrand"))
 _FILL = {"f": np.nan, "i": MISSING}
+_ABOUT_POOLS = {"long_name": "pool of candidates", "units": ""}
 
 
 class MergeError(ValueError):
@@ -32,10 +31,14 @@ class MergeError(ValueError):
 def merge(datasets, names):
     """Join experiments on the grid of all their labels.
 
+    Curves of another largest n are joined by their first n: `n` goes to the largest, and the
+    shorter curves are NaN beyond their own. Experiments whose pools differ get one more dimension,
+    ``candidates``, whose labels say what differs: 1000 and 10000 if only the size does.
+
     Parameters
     ----------
     datasets : sequence of xarray.Dataset
-        Two or more, each as :func:`bqlib.open_results` gives it.
+        Two or more, each as :func:`bqlib.open_results` gives one experiment.
     names : sequence of str
         What to call each in an error, such as its path.
 
@@ -44,24 +47,39 @@ def merge(datasets, names):
     xarray.Dataset
         The same form, loaded lazily. Trials missing from every experiment are NaN, with status
         missing. If several experiments have a trial, the first one in which it succeeded is used,
-        or else the first one. For the errors of an integrand, only experiments with that
-        integrand count.
+        or else the first one; of those with different largest n, the longest comes first. For the
+        errors of an integrand, only experiments with that integrand count. The attribute
+        ``merged_by`` says in a line each how largest n and pools that differ were joined.
 
     Raises
     ------
     MergeError
         If one label means different things in two experiments, or names plug-ins whose files
-        differ or no longer exist; if pools or largest n differ; or if a trial succeeded in two
-        experiments with values that differ by more than 1e-6 of the largest. The message lists
-        every conflict.
+        differ or no longer exist; if sets of the same name were made at different sizes; if a
+        trial succeeded in two experiments with values that differ by more than 1e-6 of the
+        largest; or if a dataset is merged over pools already. The message lists every conflict.
 
     Notes
     -----
     Reads only the values of trials that two experiments have in common, for one target and kernel
-    at a time.
+    at a time. Of two with different largest n it compares the points and their MMD, up to the
+    smaller n: the weights of ill-conditioned systems round in another way if more points follow.
     """
+    joined_already = [name for d, name in zip(datasets, names, strict=True) if POOLS in d.dims]
+    if joined_already:
+        raise MergeError(
+            f"{', '.join(joined_already)} has the dimension {POOLS}, so it is merged already: "
+            "merge the single experiments at once"
+        )
     configs = [json.loads(dataset.attrs["config"]) for dataset in datasets]
     problems = _conflicts_of_science(configs, names)
+    pools = pool_labels([config["candidates"] for config in configs])
+    if pools:
+        datasets = [
+            dataset.assign_coords({POOLS: (POOLS, _as_labels([label]), _ABOUT_POOLS)})
+            for dataset, label in zip(datasets, pools, strict=True)
+        ]
+    cell_dims = (POOLS, *SWEEP_DIMS) if pools else SWEEP_DIMS
     if not problems:
         for (a, ours), (b, theirs) in combinations(zip(datasets, names, strict=True), 2):
             problems += _conflicts_of_values(a, b, f"{ours} and {theirs}")
@@ -69,11 +87,15 @@ def merge(datasets, names):
         raise MergeError("these experiments cannot be merged:\n" + "\n".join(problems))
     errors = any("integrand" in dataset.dims for dataset in datasets)
     coordinates, variables = tables(errors)
-    labels = {name: _union(name, datasets) for name in coordinates}
-    owners = {dims: _owners(datasets, labels, dims) for dims in _OWNED if set(dims) <= set(labels)}
+    labels = {name: _union(name, datasets) for name in dict.fromkeys((*cell_dims, *coordinates))}
+    if pools:
+        labels[POOLS] = _as_labels(_by_size(pools, configs))
+    # For each label of these dimensions, values are taken from one dataset.
+    owned_dims = ((*cell_dims, "seed"), (*cell_dims, "seed", "integrand"))
+    owners = {d: _owners(datasets, labels, d) for d in owned_dims if set(d) <= set(labels)}
     joined = {}
     for name, variable in variables.items():
-        dims = (*SWEEP_DIMS, *variable.dims)
+        dims = (*cell_dims, *variable.dims)
         having = [(i, dataset) for i, dataset in enumerate(datasets) if name in dataset]
         parts = [(i, d[name].variable, _positions(d, labels, dims)) for i, d in having]
         owned = max((own for own in owners if set(own) <= set(dims)), key=len)
@@ -84,7 +106,13 @@ def merge(datasets, names):
         name: (name, values, next(d[name].attrs for d in datasets if name in d.coords))
         for name, values in labels.items()
     }
-    dataset = xr.Dataset(joined, coords, _attributes(datasets, configs))
+    about = _attributes(datasets, configs)
+    if pools:
+        settings = {str(k): c["candidates"] for k, c in zip(pools, configs, strict=True)}
+        about |= _config_attributes(json.loads(about["config"]) | {"candidates": settings})
+    if said := _how(configs, names, pools):
+        about["merged_by"] = "\n".join(said)
+    dataset = xr.Dataset(joined, coords, about)
     return opened(dataset, [store for own in datasets for store in opened_from(own)])
 
 
@@ -100,6 +128,7 @@ class _Joined(BackendArray):
     ----------
     parts : list of (int, Variable, list of ndarray)
         Number of a dataset, its variable, and where its labels lie along each axis of the grid.
+        A variable without an axis of the grid has one label there.
     owner : ndarray of int
         The number of the dataset that values are taken from, or -1.
     axes : list of int
@@ -130,10 +159,13 @@ class _Joined(BackendArray):
             taken = owner[np.ix_(*(there[axis] for axis in self.axes))] == number
             if not taken.any():
                 continue
+            lacking = len(there) - variable.ndim  # the axis of pools, which is the first
             found = variable.isel(
                 {
                     dim: _as_slice(along[inside])
-                    for dim, along, inside in zip(variable.dims, own, there, strict=True)
+                    for dim, along, inside in zip(
+                        variable.dims, own[lacking:], there[lacking:], strict=True
+                    )
                 }
             ).values
             index = np.ix_(*there)
@@ -160,7 +192,12 @@ def _union(name, datasets):
     """Labels of all datasets along one dimension, each once."""
     every = [value for d in datasets if name in d.coords for value in d[name].values.tolist()]
     found = list(dict.fromkeys(every))
-    values = np.array(sorted(found) if name in SORTED else found)
+    return _as_labels(sorted(found) if name in SORTED else found)
+
+
+def _as_labels(found):
+    """Labels as an array; texts are Python's strings."""
+    values = np.array(found)
     return values.astype(object) if values.dtype.kind == "U" else values
 
 
@@ -185,10 +222,12 @@ def _owners(datasets, labels, dims):
     for index in indices.values():
         count[index] += 1
     best = np.full(owner.shape, -1, dtype=np.int8)
-    for number, index in indices.items():
+    # The longest first; the sort keeps the order of those that are as long.
+    for number, index in sorted(indices.items(), key=lambda it: -datasets[it[0]].sizes["n"]):
         preference = np.zeros(owner[index].shape, dtype=np.int8)
         if (count[index] > 1).any():
             status = datasets[number]["status"].transpose(*TRIAL_DIMS).values
+            status = status.reshape(preference.shape[: dims.index("seed") + 1])
             for value, rank in _PREFERENCE.items():
                 preference[status == value] = rank
         better = preference > best[index]
@@ -209,9 +248,8 @@ def _conflicts_of_science(configs, names):
                 meanings = _meaning(kind, known), _meaning(kind, content)
                 if meanings[0] != meanings[1]:
                     ours, theirs = _difference(*meanings)
-                    problems.append(
-                        f'{word} "{label}" has {ours} in {known_in}, but {theirs} in {name}'
-                    )
+                    said = f'{word} "{label}" has {ours} in {known_in}, but {theirs} in {name}'
+                    problems.append(said + _about_sizes(*meanings))
                     continue
                 problems += [
                     f'{word} "{label}" is {known[key]} in {known_in}, but {content[key]} in '
@@ -220,18 +258,19 @@ def _conflicts_of_science(configs, names):
                     for key in _code_of(kind)
                     if not _same_code(known[key], content[key])
                 ]
-    for key, why in (
-        ("candidates", "a dataset has no dimension for pools"),
-        ("n", "the shorter curves would look as if float64 had ended them"),
-    ):
-        for config, name in zip(configs[1:], names[1:], strict=True):
-            if config[key] != configs[0][key]:
-                ours, theirs = _difference({key: configs[0][key]}, {key: config[key]})
-                problems.append(
-                    f"{ours} in {names[0]}, but {theirs} in {name}: {why}; open the experiments "
-                    "separately"
-                )
     return problems
+
+
+def _about_sizes(ours, theirs):
+    """What would work if only the sizes of sets differ, for a message."""
+    if ours.get("sizes") == theirs.get("sizes") or ours | {"sizes": []} != theirs | {"sizes": []}:
+        return ""
+    common = sorted({*ours["sizes"]} & {*theirs["sizes"]})
+    same = f"sizes: {common}" if common else "the same sizes"
+    return (
+        f": a set is made anew for each n, so a smaller one is no prefix of a larger one; give "
+        f"both sweeps {same}, or open them separately"
+    )
 
 
 def _contents(config, kind):
@@ -285,8 +324,18 @@ def _conflicts_of_values(a, b, pair):
     common = {dim: [x for x in a[dim].values if x in set(b[dim].values)] for dim in TRIAL_DIMS}
     if not all(common.values()):
         return []
-    inner = {d: np.intersect1d(a[d], b[d]) for d in ("integrand", "dim") if d in a and d in b}
+    if POOLS in a.dims and a[POOLS].item() != b[POOLS].item():
+        return []
+    inner = {d: np.intersect1d(a[d], b[d]) for d in ("integrand", "dim", "n") if d in a and d in b}
     names = [name for name in a.data_vars if name in b and name not in ("status", "reason")]
+    sizes = a.sizes["n"], b.sizes["n"]
+    if sizes[0] != sizes[1]:
+        names = [name for name in names if name in ("mmd", "points")]
+        pair = (
+            f"{pair}, whose n is {sizes[0]} and {sizes[1]}: the first points of the longer design "
+            "are not those of the shorter one; if its points are a set, say so by the decorator "
+            "bqlib.designs.design.point_set"
+        )
     problems = []
     for target in common["target"]:
         for kernel in common["kernel"]:
@@ -329,15 +378,81 @@ def _attributes(datasets, configs):
         "lengthscales": sorted({x for other in configs for x in other["lengthscales"]}),
         "algorithms": list(algorithms.values()),
         "seeds": max(other["seeds"] for other in configs),
+        "n": max(other["n"] for other in configs),
         "rate_windows": [list(window) for window in windows],
         "studies": [],
     }
-    text = json.dumps(config, sort_keys=True, allow_nan=False)
     own = [{k: v for k, v in d.attrs.items() if k != "config"} for d in datasets]
     shared = {k: v for k, v in own[0].items() if all(other.get(k) == v for other in own)}
-    return shared | {
-        "title": config["title"],
-        "config": text,
-        "config_sha256": hashlib.sha256(text.encode()).hexdigest(),
-        "merged_from": json.dumps(own, sort_keys=True, allow_nan=False),
-    }
+    sizes = [{"n": other["n"]} for other in configs]
+    sources = [attributes | size for attributes, size in zip(own, sizes, strict=True)]
+    return (
+        shared
+        | {"title": config["title"]}
+        | _config_attributes(config)
+        | {"merged_from": json.dumps(sources, sort_keys=True, allow_nan=False)}
+    )
+
+
+def _config_attributes(config):
+    text = json.dumps(config, sort_keys=True, allow_nan=False)
+    return {"config": text, "config_sha256": hashlib.sha256(text.encode()).hexdigest()}
+
+
+def pool_labels(pools):
+    """A label for the pool of each experiment: what differs between them, in words.
+
+    Parameters
+    ----------
+    pools : list of dict
+        The ``candidates`` of each sweep.
+
+    Returns
+    -------
+    list
+        The sizes, or texts if more than the size differs; empty if all pools are the same.
+
+    Examples
+    --------
+    >>> from bqlib.results.merge import pool_labels
+    >>> pool_labels([{"size": 1000, "source": "target"}, {"size": 100, "source": "target"}])
+    [1000, 100]
+    >>> pool_labels([{"size": 100, "source": "target"}, {"size": 100, "source": "inflated"}])
+    ['target', 'inflated']
+    """
+    keys = [key for key in pools[0] if any(pool.get(key) != pools[0][key] for pool in pools)]
+    if keys in ([], ["size"]):
+        return [pool["size"] for pool in pools] if keys else []
+    words = [[_of_pool(key, pool.get(key)) for key in keys] for pool in pools]
+    return [" ".join(word for word in own if word) for own in words]
+
+
+def _of_pool(key, value):
+    """One setting of a pool in a word."""
+    if key in ("size", "source"):
+        return str(value)
+    if key == "fresh":
+        return "fresh" if value else "kept"
+    if key == "box":  # the source names it
+        return "" if value is None else json.dumps(value)
+    return f"{key} {json.dumps(value)}"
+
+
+def _by_size(labels, configs):
+    """Each label once, that of the smallest pool first."""
+    sizes = {}
+    for label, config in zip(labels, configs, strict=True):
+        sizes.setdefault(label, config["candidates"]["size"])
+    return sorted(sizes, key=sizes.get)
+
+
+def _how(configs, names, pools):
+    """How largest n and pools that differ were joined, in sentences."""
+    said = []
+    if len({config["n"] for config in configs}) > 1:
+        own = (f"{config['n']} in {name}" for config, name in zip(configs, names, strict=True))
+        said.append(f"n is {', '.join(own)}: the shorter curves are NaN beyond their own n")
+    if pools:
+        own = (f"{label} in {name}" for label, name in zip(pools, names, strict=True))
+        said.append(f"candidates are {', '.join(own)}: they are labels of a dimension {POOLS}")
+    return said

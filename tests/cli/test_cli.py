@@ -287,6 +287,16 @@ def test_an_export_says_how_much_it_wrote_and_what_is_missing(results, capsys):
     assert mmd.size == 12 and np.isnan(mmd).sum() == 6
 
 
+def test_an_export_says_how_what_differs_was_joined(results, capsys):
+    (size,) = re.findall(r"size: (\d+)", SWEEP)
+    finish(Path(), "other", SWEEP.replace(f"size: {size}", "size: 99"))
+    assert main(["export", "small", "other", "both.csv"]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == (
+        f"candidates are {size} in small, 99 in other: they are labels of a dimension candidates"
+    )
+    assert Path("both.csv").read_text().startswith("candidates,target,kernel,")
+
+
 @pytest.mark.parametrize(
     ("lost", "named"),
     [

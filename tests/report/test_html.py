@@ -1,15 +1,24 @@
+import base64
+import html
+import io
 import json
 import re
+import shutil
+import subprocess
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
+import yaml
 from jinja2 import UndefinedError
+from PIL import Image
+from project import PROJECT
 from written_claims import RECORDS
 
-from bqlib.claims import as_json
+from bqlib.claims import PAPERS, as_json
 from bqlib.claims.evidence import VERDICTS
 from bqlib.figures.choice import FIGURES, Figure
-from bqlib.report import STYLE, TEMPLATES
+from bqlib.report import SCRIPT, STYLE, TEMPLATES
 from bqlib.report import html as module
 from bqlib.report.html import MARKS, Picture, report, write_report
 
@@ -26,6 +35,9 @@ ABOUT = {
     "seeds": 2,
     "candidates": 1000,
     "trials": {"all": 8, "ok": 8, "failed": 0, "missing": 0, "ended": 0},
+    "headline": "sbq has the smallest MMD",
+    "best": [{"lengthscale": "0.5 to 1", "best rule": "sbq", "lead over next": "1.2 [1.1, 1.3]"}],
+    "hours": 0.5,
     "failed": [],
     "ended": [],
     "mmd": [{"algorithm": "sbq", "n = 50": "0.01"}],
@@ -70,15 +82,16 @@ def test_a_report_is_one_file_that_needs_no_network():
     text = full()
     page = Page(text)
     addresses = [a.get("src", a.get("href", "#")) for _, a in page.seen]
-    assert all(address.startswith(("data:", "#")) for address in addresses)
-    assert not re.findall(r"<script|<link|@import|url\(", text)
+    assert all(address.startswith(("data:", "#", "figures/")) for address in addresses)
+    assert not re.findall(r"<link|@import|url\(|fetch|import\(|XMLHttp", text)
+    assert page.all("script") == [{}]
 
 
 def test_links_lead_to_what_is_there_and_names_are_given_once():
     page = Page(full())
     names = [attributes["id"] for _, attributes in page.seen if "id" in attributes]
     assert len(names) == len(set(names))
-    linked = {link["href"].removeprefix("#") for link in page.all("a")}
+    linked = {link["href"][1:] for link in page.all("a") if link["href"].startswith("#")}
     assert linked <= set(names)
     assert set(names) - linked == set()  # the contents leave nothing out
 
@@ -121,6 +134,7 @@ def test_verdicts_are_said_in_words():
         "✓ holds",
         "? cannot be checked",
         "2 claims; holds: 1, holds with correction: 0",
+        "Of 2 claims of the paper, 1 holds and 1 cannot be checked.",
         "? not tested",
     ):
         assert said in text
@@ -132,13 +146,16 @@ def test_figures_of_the_paper_come_first_in_its_order():
         for name, number in (("slopes", None), ("mmd", 5), ("refinement", None), ("samples", 1))
     ]
     text = report(ABOUT, figures, JUDGED)
-    order = ["samples", "mmd", "slopes", "refinement"]
-    assert re.findall(r'<h3 id="(\w+)"', text) == order
-    assert re.findall(r'<li><a href="#(\w+)">', text.partition("#figures")[2])[:4] == order
-    assert "Figure 1 of the paper. samples. File: figures/samples.svg" in text
+    order = ["samples", "slopes", "refinement"]
+    assert re.findall(r'<figure id="(\w+)"', text) == ["mmd", *order]  # its main figure first
+    contents = re.findall(r'<li><a href="#(\w+)-heading">', text.partition("#figures")[2])
+    assert contents == order
+    assert "Figure 1 of the paper. samples." in text
+    assert '<a href="figures/samples.svg">figures/samples.svg</a>' in text
     assert "Figure None" not in text
     text = report(ABOUT, figures)
-    assert re.findall(r'<h3 id="(\w+)"', text) == ["slopes", "mmd", "refinement", "samples"]
+    order = ["slopes", "mmd", "refinement", "samples"]
+    assert re.findall(r'<figure id="(\w+)"', text) == order
     assert "of the paper" not in text
 
 
@@ -179,12 +196,13 @@ HOSTILE = """<script>alert("x")</script> " onclick='x' & &amp; {{ 7 * 7 }} {% en
 def test_hostile_words_are_shown_as_they_are_written():
     places = (
         *("title", "results", "label", "column", "cell", "reason", "verdict", "option", "version"),
-        *("claim", "where", "rule", "measured", "why", "expected", "found", "caption"),
+        *("headline", "claim", "where", "rule", "measured", "why", "expected", "found", "caption"),
     )
     said = {place: f"{place} {HOSTILE}" for place in places}
     rows = [{"algorithm": said["label"], said["column"]: said["cell"]}]
     about = ABOUT | {
         "title": said["title"],
+        "headline": said["headline"],
         "results": said["results"],
         "labels": {said["column"]: [said["label"]]},
         "trials": {"all": 8, "ok": 5, "failed": 2, "missing": 1, "ended": 1},
@@ -193,12 +211,12 @@ def test_hostile_words_are_shown_as_they_are_written():
         "config": {said["option"]: said["option"]},
         "versions": {"bqlib_version": said["version"]},
     }
-    about |= dict.fromkeys(("ended", "mmd", "rates", "seconds", "jobs"), rows)
+    about |= dict.fromkeys(("best", "ended", "mmd", "rates", "seconds", "jobs"), rows)
     judged = JUDGED | {
         "table_1": rows,
         "verdicts": {said["verdict"]: 1},
         "claims": [
-            {"verdict": "holds"}
+            {"verdict": "does not hold"}
             | {key: said[key] for key in ("claim", "where", "rule", "measured", "why")}
         ],
         "expectations": [{"expected": said["expected"], "measured": said["found"], "met": None}],
@@ -206,21 +224,21 @@ def test_hostile_words_are_shown_as_they_are_written():
     figure = Picture(Figure("mmd", (), said["caption"], 5), "png", b"", 1)
 
     page = Page(report(about, [figure], judged))
-    tame = Page(report(ABOUT | {"trials": about["trials"]}, [FIGURE], JUDGED))
+    tame = Page(report(ABOUT | {"trials": about["trials"]}, [FIGURE], judged_as(*VERDICTS)))
     assert {tag for tag, _ in page.seen} <= {tag for tag, _ in tame.seen}
     known = {name for _, attributes in tame.seen for name in attributes}
     assert {name for _, attributes in page.seen for name in attributes} <= known
     text = page.text.replace('\\"', '"')  # in the JSON of the configuration
-    values = [value for _, attributes in page.seen for value in attributes.values()]
+    values = [value or "" for _, attributes in page.seen for value in attributes.values()]
     assert [place for place, words in said.items() if words.lower() not in text.lower()] == []
     assert said["caption"] in values
     assert not [x for x in (text, *values) if "&lt;" in x or "&#" in x]  # escaped twice
 
 
-def test_nothing_but_the_style_is_left_unescaped():
+def test_nothing_but_the_style_and_the_script_is_left_unescaped():
     files = sorted(TEMPLATES.iterdir())
     safe = [line for f in files for line in f.read_text("utf-8").splitlines() if "safe" in line]
-    assert safe == ["{{ style | safe }}</style>"]
+    assert safe == ["{{ style | safe }}</style>", "{{ script | safe }}</script>"]
     assert not any("autoescape" in file.read_text("utf-8") for file in files)
 
 
@@ -274,4 +292,150 @@ def test_columns_with_terse_names_have_headings_in_words():
     text = report(ABOUT, [FIGURE], JUDGED | {"table_1": rows})
     table = text.partition('<h2 id="table-1">')[2].partition("</thead>")[0]
     heads = re.findall(r'role="columnheader">([^<]*)<', table)
-    assert heads == ["Algorithm", "CPU time: power of N", "Memory (MB)", "MMD at n = 400"]
+    assert heads == ["Algorithm", "MMD at n = 400", "CPU time: power of N", "Memory (MB)"]
+
+
+def judged_as(*verdicts):
+    claims = [
+        {"name": f"c{i}", "verdict": verdict, "claim": f"claim {i} of x_m", "where": f"Figure {i}"}
+        | {"rule": "rule", "measured": f"{i} [0, 9]", "why": f"why {i}", "paper": "huszar2012"}
+        for i, verdict in enumerate(verdicts, 1)
+    ]
+    counts = {verdict: verdicts.count(verdict) for verdict in VERDICTS}
+    papers = {"huszar2012": "Huszar and Duvenaud (2012)"}
+    return JUDGED | {"papers": papers, "verdicts": counts, "claims": claims}
+
+
+FIVE = ("holds", "does not hold", "holds with correction", "holds", "does not hold")
+
+
+def test_the_first_lines_name_the_paper_and_what_was_found():
+    judged = judged_as(*FIVE)
+    judged["claims"][0]["name"] = "eight_are_worth_twenty"
+    text = report(ABOUT, [FIGURE], judged)
+    header = re.sub(r"<[^>]*>", "", text.partition("<header>")[2].partition("</header>")[0])
+    for said in (
+        "Ferenc Huszár and David Duvenaud, Optimally-Weighted Herding is Bayesian Quadrature, UAI",
+        "Of 5 claims of the paper, 2 hold, 1 holds with a correction and 2 do not hold.",
+        "sbq has the smallest MMD",
+        "claim 1 of xm: 1 [0, 9] (holds).",
+    ):
+        assert said in header
+    places = [text.index(f">{part}<") for part in ("Which rule, where", "What does not hold")]
+    assert text.index('<figure id="mmd">') in range(*places)
+    assert places[1] < text.index(">Claims of the paper</h2>")
+
+
+def test_claims_that_do_not_hold_come_first_and_the_rest_is_folded():
+    text = report(ABOUT, [FIGURE], judged_as(*FIVE))
+    claims = text.partition('<h2 id="claims">')[2].partition("</section>")[0]
+    heads = re.findall(r"<details( open)?><summary>.*?</span> ([\w ]+)</span>: (\d)", claims)
+    assert heads == [
+        (" open", "does not hold", "2"), ("", "holds with correction", "1"), ("", "holds", "2"),
+    ]  # fmt: skip
+    assert re.findall(r'id="claim-(\d)"', claims) == ["2", "5", "3", "1", "4"]
+    failing = text.partition("What does not hold")[2].partition("</ul>")[0]
+    assert re.findall(r'href="#claim-(\d)"', failing) == ["2", "5"]
+
+
+def test_claims_without_a_failure_list_none():
+    assert "What does not hold" not in report(ABOUT, [FIGURE], judged_as("holds"))
+
+
+def test_claims_name_their_erratum_as_its_page_does():
+    page = (PROJECT / "docs" / "errata.md").read_text(encoding="utf-8")
+    for paper in PAPERS.values():
+        names = {check.name for check in paper.claims}
+        assert {*paper.findings, *paper.errata} <= names
+        for section in paper.errata.values():
+            assert f"\n## {section}\n" in page
+    judged = judged_as("does not hold")
+    judged["claims"][0]["name"] = "drawn_bound"
+    assert "(Errata, 8. Figure 7: the bound)" in report(ABOUT, [FIGURE], judged)
+
+
+def test_table_1_is_split_into_what_was_measured_and_what_was_known():
+    row = {"algorithm": "sbq", "weights": "BQ", "cost": "M N^2", "guarantee": "g", "reference": "r"}
+    row |= {"time_n": "1.4", "seconds": "2", "rate": "1.5", "mmd_400": "0.1"}
+    text = report(ABOUT, [FIGURE], JUDGED | {"table_1": [row]})
+    tables = text.partition('<h2 id="table-1">')[2].partition("</section>")[0].split("</table>")
+    heads = [re.findall(r'role="columnheader">([^<]*)<', table) for table in tables[:2]]
+    assert heads[0] == [
+        "Algorithm", "MMD at n = 400", "CPU time: power of N", "CPU time (s)", "Rate a, n ≥ 20",
+    ]  # fmt: skip
+    assert heads[1] == ["Algorithm", "Weights", "Cost", "Guarantee", "Reference"]
+    assert "M N<sup>2</sup>" not in heads  # cells are text
+
+
+def test_the_report_says_when_and_with_what_it_was_made_and_how_to_cite():
+    stated = yaml.safe_load((PROJECT / "CITATION.cff").read_text(encoding="utf-8"))
+    text = report(
+        ABOUT | {"versions": {"bqlib_version": "7", "git_commit": "abc"}}, [], None, "now"
+    )
+    words = html.unescape(re.sub(r"<[^>]*>", "\n", text))
+    for said in ("now", "abc", "30 minutes", f'"{stated["title"]}", version 7'):
+        assert said in words
+
+
+def test_long_tables_are_folded_and_short_ones_are_not():
+    rows = [{"algorithm": f"rule {i}"} for i in range(31)]
+    assert "31 rows" in report(ABOUT | {"mmd": rows}, [])
+    assert "30 rows" not in report(ABOUT | {"mmd": rows[:30]}, [])
+
+
+def test_large_figures_have_fewer_colours_and_small_ones_are_as_drawn(results):
+    noise = np.random.default_rng(0).integers(0, 256, (400, 400, 3), dtype=np.uint8)
+    Image.fromarray(noise).save(results / "figures/mmd.png")
+    (results / "figures/mmd.svg").write_bytes(b" " * 1_000_000)
+    write_report(results, ["mmd"])
+    (image,) = Page((results / "report.html").read_text(encoding="utf-8")).all("img")
+    kind, _, data = image["src"].partition(";base64,")
+    with Image.open(io.BytesIO(base64.b64decode(data))) as small:
+        assert kind == "data:image/png" and small.size == (400, 400) and small.mode == "P"
+
+
+def test_figures_and_tables_make_no_page_wider_than_a_phone():
+    style = STYLE.read_text(encoding="utf-8")
+    assert "max-width: 100%" in style and "min-width: 36rem" not in style
+    page = Page(full())
+    assert {a["href"] for a in page.all("a") if a.get("class") == "larger"} == {"#mmd"}
+
+
+NODE = """
+const made = [];
+class Node {
+  constructor(text) { this.textContent = text; this.childNodes = [text]; this.attributes = {}; }
+  append(...all) { this.on && this.on(all); }
+  addEventListener(kind, press) { this.press = press; made.push(this); }
+  setAttribute(key, value) { this.attributes[key] = value; }
+  getAttribute(key) { return this.attributes[key] ?? null; }
+  removeAttribute(key) { delete this.attributes[key]; }
+}
+const rows = CELLS.map((cells) => ({ cells: cells.map((text) => new Node(text)) }));
+const heads = CELLS[0].map(() => new Node("head"));
+const body = { rows, append(...all) { body.rows = all; } };
+globalThis.document = {
+  querySelectorAll: () => [{ tBodies: [body], tHead: { rows: [{ cells: heads }] } }],
+  createElement: () => new Node(""),
+};
+SCRIPT
+const shown = [];
+for (const column of PRESSED) {
+  made[column].press();
+  const texts = body.rows.map((row) => row.cells[column].textContent);
+  shown.push([texts, { ...heads[column].attributes }]);
+}
+console.log(JSON.stringify(shown));
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_a_heading_that_is_pressed_sorts_its_table():
+    cells = [["sbq", "10 [9, 11]"], ["omp", "-"], ["iid", "2.5 %"], ["halton", "-1e-3"]]
+    code = NODE.replace("CELLS", json.dumps(cells)).replace("PRESSED", "[1, 1, 0]")
+    code = code.replace("SCRIPT", SCRIPT.read_text(encoding="utf-8"))
+    ran = subprocess.run(["node", "-e", code], check=True, capture_output=True, text=True)
+    rising, falling, names = json.loads(ran.stdout)
+    assert rising == [["-1e-3", "2.5 %", "10 [9, 11]", "-"], {"aria-sort": "ascending"}]
+    assert falling == [["10 [9, 11]", "2.5 %", "-1e-3", "-"], {"aria-sort": "descending"}]
+    assert names[0] == ["halton", "iid", "omp", "sbq"]

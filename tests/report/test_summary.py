@@ -77,6 +77,7 @@ def test_seconds_and_jobs_are_those_of_the_files(curves, tmp_path):
         {"lengthscale": "0.5", "trials": 1, "median, s": "2", "longest, s": "2", "sum, s": "2"},
         {"lengthscale": "1", "trials": 2, "median, s": "4", "longest, s": "5", "sum, s": "8"},
     ]
+    assert about["hours"] == 10 / 3600
     jobs = {row["job"]: row for row in about["jobs"]}
     assert jobs["pieces"]["jobs"] == 2 and jobs["pieces"]["sum, s"] == "1.0"
     assert jobs["gather"]["longest, s"] == "2.5"
@@ -85,4 +86,13 @@ def test_seconds_and_jobs_are_those_of_the_files(curves, tmp_path):
 def test_the_text_has_it_all(curves, tmp_path):
     text = as_text(summary(tmp_path))
     assert "13 of 16 trials ran, 2 failed, 1 missing, 2 ended early" in text
+    assert "Smallest MMD at n = 100" in text or "has the smallest MMD" in text
+    assert "The rule with the smallest MMD at the largest n" in text
     assert "seed 10 to 11" in text and "n = 40 to 60" in text
+
+
+def test_the_best_rule_of_each_cell_is_named(curves, tmp_path):
+    about = summary(tmp_path)
+    assert [row["lengthscale"] for row in about["best"]] in (["0.5", "1"], ["0.5 to 1"])
+    assert {"best rule", "MMD at n = 100", "lead over next"} <= about["best"][0].keys()
+    assert about["headline"].endswith(".")

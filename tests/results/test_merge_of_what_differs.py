@@ -1,0 +1,280 @@
+"""Experiments whose largest n or whose pools differ, opened as one."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from merged_sweeps import run
+
+import bqlib
+from bqlib.analysis.fits import fit_rates
+from bqlib.figures.mmd import mmd
+from bqlib.results.merge import MergeError, merge, pool_labels
+from bqlib.schema import MISSING, OK
+
+CELL = {"target": "chen2010_mixture", "kernel": "eq"}
+JOINT = "[{name: joint, design: joint, weights: bq}, sbq]"
+
+
+@pytest.fixture(scope="module")
+def short(tmp_path_factory):
+    return run(tmp_path_factory.mktemp("differing") / "short")
+
+
+@pytest.fixture(scope="module")
+def long(short):
+    own = {"lengthscales": [0.5, 2], "algorithms": "[omp, sbq]", "n": 20, "windows": [[5, 20]]}
+    return run(short.parent / "long", **own)
+
+
+@pytest.fixture(scope="module")
+def pooled(short):
+    """The short sweep with a larger pool and more points."""
+    own = {"size": 300, "n": 20, "lengthscales": [0.5], "windows": [[2, 12]]}
+    return run(short.parent / "pooled", **own)
+
+
+def both_orders(*folders):
+    return [bqlib.open_results(order) for order in (folders, folders[::-1])]
+
+
+def test_curves_of_a_shorter_sweep_are_nan_beyond_its_n(short, long):
+    own = bqlib.open_results(short)
+    for merged in both_orders(short, long):
+        assert merged["n"].values.tolist() == list(range(1, 21))
+        found = merged.sel(CELL | {"algorithm": "herding", "lengthscale": 0.5})
+        expected = own.sel(CELL | {"algorithm": "herding", "lengthscale": 0.5})
+        assert (found["status"] == OK).all()
+        for name in own.data_vars:
+            values = found[name]
+            if "n" in values.dims:
+                assert values.isel(n=slice(12, None)).isnull().all()
+                values = values.isel(n=slice(12))
+            np.testing.assert_array_equal(values, expected[name])
+        assert (merged["status"].sel(lengthscale=2, algorithm="herding") == MISSING).all()
+
+
+def test_of_common_trials_the_longest_is_taken(short, long):
+    expected = bqlib.open_results(long).sel(CELL | {"algorithm": "sbq", "lengthscale": 0.5})
+    for merged in both_orders(short, long):
+        found = merged.sel(CELL | {"algorithm": "sbq", "lengthscale": 0.5})
+        for name in expected.data_vars:
+            np.testing.assert_array_equal(found[name], expected[name])
+
+
+def test_how_lengths_were_joined_is_said(short, long):
+    merged = bqlib.open_results([short, long])
+    assert merged.attrs["merged_by"] == (
+        f"n is 12 in {short}, 20 in {long}: the shorter curves are NaN beyond their own n"
+    )
+    assert json.loads(merged.attrs["config"])["n"] == 20
+    assert "merged_by" not in bqlib.open_results([short, short]).attrs
+
+
+def notes_of(figure):
+    return "\n".join(
+        text.get_text().replace("\N{NO-BREAK SPACE}", " ")
+        for axes in figure.axes
+        for text in axes.texts
+        if text.get_gid() == "notes"
+    )
+
+
+def test_a_figure_does_not_blame_float64_for_the_end_of_a_sweep(short, long):
+    merged = bqlib.open_results([short, long])
+    notes = notes_of(merged.sel(lengthscale=0.5).bq.plot.curves())
+    assert "herding ends at n = 12" in notes.replace("\n  ", " ") and "float64" not in notes
+    of_both = merged.assign(mmd=merged["mmd"].where(merged["n"] <= 7)).sel(lengthscale=0.5)
+    assert "ends at n = 7 (float64)" in notes_of(of_both.bq.plot.curves()).replace("\n  ", " ")
+
+
+def test_rates_in_a_window_that_only_one_sweep_reaches(short, long):
+    rates = bqlib.open_results([short, long]).bq.rates().sel(CELL | {"lengthscale": 0.5})
+    assert (
+        rates["reason"].sel(window="5-20", algorithm="herding") == "2 of 2 curves end before n = 20"
+    )
+    assert rates["n_seeds"].sel(window="5-20", algorithm="sbq") == 2
+
+
+def test_sets_of_different_sizes_are_refused_and_of_the_same_joined(tmp_path):
+    own = {"lengthscales": [0.5], "algorithms": JOINT, "seeds": 1}
+    one = run(tmp_path / "one", "sizes: [5, 10]", **own)
+    other = run(tmp_path / "other", "sizes: [5, 10, 20]", **own | {"n": 20})
+    with pytest.raises(MergeError) as caught:
+        bqlib.open_results([one, other])
+    (said,) = str(caught.value).splitlines()[1:]
+    assert said == (
+        f'algorithm "joint" has sizes [5, 10] in {one}, but sizes [5, 10, 20] in {other}: a set is '
+        "made anew for each n, so a smaller one is no prefix of a larger one; give both sweeps "
+        "sizes: [5, 10], or open them separately"
+    )
+    same = run(tmp_path / "same", "sizes: [5, 10]", **own | {"n": 20})
+    merged = bqlib.open_results([one, same])
+    assert merged.bq.sets == {"joint": (5, 10)}
+    found = merged["mmd"].sel(algorithm="joint").squeeze()
+    assert np.flatnonzero(found.notnull()).tolist() == [4, 9]
+    assert "ends" not in notes_of(merged.bq.plot.curves())
+
+
+def test_a_sequence_whose_start_depends_on_n_is_refused(tmp_path):
+    code = (
+        "from bqlib.designs.design import Design\nfrom bqlib.designs.iid import iid\n\n\n"
+        "def backwards(target, kernel, n, *, rng, candidates=None, initial=None):\n"
+        "    drawn = iid(target, kernel, n, rng=rng)\n"
+        "    return Design(drawn.embedding, drawn.points[::-1], drawn.rule)\n"
+    )
+    mine = "[{name: mine, design: mine.py:backwards, weights: uniform}]"
+    own = {"lengthscales": [0.5], "algorithms": mine}
+    folders = []
+    for name, n in (("one", 12), ("other", 20)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "mine.py").write_text(code)
+        folders.append(run(tmp_path / name, n=n, **own))
+    with pytest.raises(MergeError) as caught:
+        bqlib.open_results(folders)
+    said = str(caught.value).splitlines()[1]
+    assert said.startswith("chen2010_mixture/eq/0.5/mine, seeds 0, 1: different mmd, points in ")
+    assert "whose n is 12 and 20: the first points of the longer design are not those" in said
+
+
+def test_pools_that_differ_are_one_more_dimension(short, pooled):
+    sources = {60: bqlib.open_results(short), 300: bqlib.open_results(pooled)}
+    for merged in both_orders(short, pooled):
+        assert merged["mmd"].dims[:2] == ("candidates", "target")
+        assert merged["candidates"].values.tolist() == [60, 300]
+        for label, own in sources.items():
+            part = merged.sel(candidates=label, lengthscale=own["lengthscale"], n=own["n"])
+            for name in own.data_vars:
+                np.testing.assert_array_equal(part[name], own[name])
+        assert (merged["status"].sel(candidates=300, lengthscale=1) == MISSING).all()
+        config = json.loads(merged.attrs["config"])
+        assert [config["candidates"][size]["size"] for size in ("60", "300")] == [60, 300]
+    said = bqlib.open_results([short, pooled]).attrs["merged_by"].splitlines()
+    assert said[1] == (
+        f"candidates are 60 in {short}, 300 in {pooled}: they are labels of a dimension candidates"
+    )
+    assert len(said) == 2
+
+
+def test_any_selection_over_pools_is_that_of_the_loaded_curves(short, pooled, long):
+    loaded = bqlib.open_results([short, pooled, long]).load()
+    lazy = bqlib.open_results([short, pooled, long])
+    for select in (
+        {"candidates": [1, 0], "n": slice(10, 15)},
+        {"candidates": 1, "algorithm": 0, "seed": 0},
+        {"candidates": [1, 1], "lengthscale": [0, 0]},
+        {"candidates": []},
+    ):
+        xr.testing.assert_identical(lazy.isel(select).compute(), loaded.isel(select))
+
+
+def test_errors_of_integrands_are_joined_over_pools(short, pooled, tmp_path):
+    integrands = "integrands: {within: {family: rkhs_ball, functions: 5}}"
+    own = {"lengthscales": [0.5], "size": 90}
+    with_errors = run(tmp_path / "errors", integrands, **own)
+    merged = bqlib.open_results([short, with_errors, pooled])
+    expected = bqlib.open_results(with_errors)["error"]
+    found = merged["error"].sel(candidates=90, lengthscale=[0.5], n=expected["n"])
+    np.testing.assert_array_equal(found, expected)
+    assert merged["error"].sel(candidates=[60, 300]).isnull().all()
+
+
+def test_what_is_computed_of_merged_pools_is_what_is_of_each(short, pooled):
+    merged = bqlib.open_results([short, pooled])
+    rates, table = merged.bq.rates([(2, 12)]), merged.bq.rate_table((2, 12))
+    crossed, needed = merged.bq.crossover("sbq", "herding"), merged.bq.points_needed(0.1)
+    for label, folder in ((60, short), (300, pooled)):
+        own = bqlib.open_results(folder)
+        chosen = {"candidates": label, "lengthscale": own["lengthscale"]}
+        alone = fit_rates(own, [(2, 12)])
+        for name in ("rate", "reason", "verdict"):
+            np.testing.assert_array_equal(rates[name].sel(chosen), alone[name])
+        rows = table[
+            (table["candidates"] == label) & table["lengthscale"].isin(own["lengthscale"].values)
+        ]
+        pd.testing.assert_frame_equal(
+            rows.drop(columns="candidates").reset_index(drop=True), own.bq.rate_table((2, 12))
+        )
+        expected = own.bq.crossover("sbq", "herding")["points_needed"]
+        found = crossed["points_needed"].sel(chosen | {"n": own["n"]})
+        np.testing.assert_array_equal(found, expected.transpose(*found.dims))
+        ours = needed.sel(chosen)
+        np.testing.assert_array_equal(ours, own.bq.points_needed(0.1).transpose(*ours.dims))
+
+
+def test_figures_have_panels_and_columns_for_pools(short, pooled):
+    merged = bqlib.open_results([short, pooled]).sel(lengthscale=0.5)
+    drawn = merged.bq.plot.curves(columns="candidates")
+    assert [axes.get_title(loc="left") for axes in drawn.axes] == [
+        "60 candidates",
+        "300 candidates",
+    ]
+    for n in (5, 12):
+        (axes, _) = merged.bq.plot.heatmap("error", n=n, x="candidates", y="algorithm").axes
+        values = axes.images[0].get_array()
+        expected = merged["mmd"].sel(n=n).median("seed").squeeze().transpose("algorithm", ...)
+        np.testing.assert_array_equal(values, expected)
+        assert [t.get_text() for t in axes.get_xticklabels()] == ["60", "300"]
+
+
+def test_an_export_has_a_column_of_pools(short, pooled, tmp_path):
+    merged = bqlib.open_results([short, pooled])
+    bqlib.export(merged, tmp_path / "both.csv")
+    table = pd.read_csv(tmp_path / "both.csv")
+    assert table.columns[0] == "candidates"
+    index = ["candidates", "lengthscale", "algorithm", "seed", "n"]
+    found = table.set_index(index)["mmd"].to_xarray()
+    expected = merged["mmd"].squeeze(["target", "kernel"], drop=True).transpose(*index)
+    np.testing.assert_array_equal(found.sel({d: expected[d] for d in index}), expected)
+
+
+def test_seconds_need_one_pool(short, pooled):
+    (short / "timings").mkdir(exist_ok=True)
+    merged = bqlib.open_results([short, pooled])
+    with pytest.raises(ValueError, match="select one label of candidates"):
+        merged.bq.seconds(short)
+
+
+def test_merged_pools_cannot_be_merged_again(short, pooled, long):
+    merged = bqlib.open_results([short, pooled])
+    with pytest.raises(MergeError, match=r"^both has the dimension candidates, so it is merged"):
+        merge([merged, bqlib.open_results(long)], ["both", "long"])
+
+
+@pytest.mark.parametrize(
+    "pools, labels",
+    [
+        ([{"size": 9}, {"size": 9}], []),
+        ([{"size": 9}, {"size": 10}, {"size": 9}], [9, 10, 9]),
+        ([{"size": 9, "fresh": False}, {"size": 10, "fresh": True}], ["9 kept", "10 fresh"]),
+        ([{"inflation": 2.0}, {"inflation": 3.0}], ["inflation 2.0", "inflation 3.0"]),
+        (
+            [{"source": "target", "box": None}, {"source": "box", "box": [[0, 1]]}],
+            ["target", "box [[0, 1]]"],
+        ),
+    ],
+)
+def test_labels_of_pools_say_what_differs(pools, labels):
+    assert pool_labels(pools) == labels
+
+
+def test_rounding_of_an_ill_conditioned_system_is_no_conflict_of_lengths():
+    """BQ weights of 12 points differ where the system of 12 is solved as a part of one of 60."""
+    made = [
+        bqlib.curves(
+            bqlib.Uniform([0.0], [1.0]), "exponentiated_quadratic", ["herding_bq"], n, 1,
+            lengthscales=0.5, candidates=bqlib.Candidates(300), progress=False,
+        )
+        for n in (20, 60)
+    ]  # fmt: skip
+    merged = merge(made, ["short", "long"])
+    np.testing.assert_array_equal(merged["mmd"], made[1]["mmd"])
+
+
+def test_figures_of_one_sweep_ask_for_one_pool(short, pooled):
+    merged = bqlib.open_results([short, pooled])
+    with pytest.raises(ValueError, match=r"select one label of candidates, .*\(candidates=60\)"):
+        mmd(merged)
+    assert mmd(merged.sel(candidates=60)).axes
