@@ -52,6 +52,31 @@ def show(path, shelf, as_json):
     return PROBLEM if about["trials"]["failed"] or about["trials"]["missing"] else 0
 
 
+def status(results, as_json):
+    """Print how far the run on a folder of results is, or was."""
+    from bqlib.running import session  # 50 ms
+    from bqlib.running.status import as_text, read_status  # 10 ms
+
+    folder = Path(results)
+    if not folder.is_dir():
+        raise NoAnswerError(no_results(results))
+    try:
+        found = read_status(folder)
+        if found is None:
+            silent = (
+                f"{results}: its run left no status; to see what is there: bqlib show {results}"
+            )
+            raise NoAnswerError(silent if has_results(folder) else no_results(results))
+        owner = session.owner_of(folder)
+    except RunError as error:
+        raise NoAnswerError(error) from None
+    if as_json:
+        print_json(asdict(found) | {"runs": bool(owner)})
+    else:
+        print(as_text(results, found, owner))
+    return PROBLEM if found.failed else 0
+
+
 def show_sweep(path, shelf, as_json):
     """Print the cells of a sweep."""
     experiment = loaded(path, shelf)
@@ -196,6 +221,17 @@ def _either(words):
 
 
 COMMANDS = (
+    Command(
+        name="status",
+        run=status,
+        summary="print how far a run is, while it runs and after",
+        about=(
+            "Prints whether a run works on a folder of results, how many cells and trials are done "
+            "or failed, how fast it is and what time is left. Exits with 1 if a trial failed."
+        ),
+        examples=("bqlib status results/quick", "bqlib status --json results/quick | jq .failed"),
+        arguments=(RESULTS_FOLDER, AS_JSON),
+    ),
     Command(
         name="show",
         run=show,

@@ -175,23 +175,29 @@ def as_text(rows, workers):
                 "GB": f"{row.cost.bytes / 1e9:.2g}",
             }
         lines.append({name: getattr(row, name) for name in (*words, *counts)} | costs)
+    table = aligned(lines, (*counts, "s/trial", "time", "GB"))
+    return "\n".join([table, *totals(rows, workers)])
+
+
+def totals(rows, workers=1):
+    """Lines that tell of all rows: counts, why small trials failed, time and memory."""
     missing = sum(row.missing for row in rows)
-    text = aligned(lines, (*counts, "s/trial", "time", "GB")) + (
-        f"\n{sum(row.done for row in rows)} trials done ({sum(row.failed for row in rows)} of them "
+    told = [
+        f"{sum(row.done for row in rows)} trials done ({sum(row.failed for row in rows)} of them "
         f"failed), {missing} missing"
-    )
+    ]
     problems = [row for row in rows if row.problem]
-    for row in problems:
-        text += (
-            f"\n{row.target}, {row.kernel}, {row.algorithm}: a small trial failed: {row.problem}"
-        )
+    told += [
+        f"{row.target}, {row.kernel}, {row.algorithm}: a small trial failed: {row.problem}"
+        for row in problems
+    ]
     unfinished = [row for row in rows if row.cost]
     if unfinished:
         seconds = sum(row.missing * row.cost.seconds for row in unfinished)
         gigabytes = max(row.cost.bytes for row in unfinished) / 1e9
         shared = f", {duration(seconds / workers)} on {workers} workers" if workers > 1 else ""
-        text += (
-            f"\n{'other ' if problems else ''}missing trials: about {duration(seconds)} on one "
+        told.append(
+            f"{'other ' if problems else ''}missing trials: about {duration(seconds)} on one "
             f"core like those of this machine{shared}; {gigabytes:.2g} GB for each worker"
         )
-    return text
+    return told

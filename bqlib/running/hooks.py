@@ -33,12 +33,13 @@ from bqlib.results.layout import (
 from bqlib.results.records import settle
 from bqlib.results.retry import advice, study_is_there
 from bqlib.results.timings import failed_trials, is_whole
-from bqlib.running import scratch, session
+from bqlib.running import cost, scratch, session
 from bqlib.running.door import open_door
 from bqlib.running.errors import RunError
 from bqlib.running.internals import (
     cancel_jobs,
     find_interpreter_with_spaces,
+    is_dry_run,
     is_on_top,
     is_remade,
     is_scheduling,
@@ -292,6 +293,9 @@ class Run:
                 f"{len(lost)} pieces or studies of another sweep or of other code are replaced, "
                 f"the first is {lost[0]}: to keep them, give the sweep another name"
             )
+        if is_dry_run():
+            for line in cost.totals(cost.plan(self.experiment, at.folder)):
+                say(line)
 
     def start(self):
         """Start the run's process; ends this process where that cannot be."""

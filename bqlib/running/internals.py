@@ -187,6 +187,21 @@ def may_join_jobs(rule):
     return args.executor in (None, "local") and not any(rule in (names or ()) for names in named)
 
 
+def is_dry_run():
+    """Whether Snakemake only plans, and is to say what it would do."""
+    args = command()
+    asked = (
+        "summary",
+        "detailed_summary",
+        "lint",
+        "unlock",
+        "delete_all_output",
+        "dag",
+        "rulegraph",
+    )
+    return args is not None and args.dryrun and not any(getattr(args, name) for name in asked)
+
+
 def quieten(log):
     """Leave the screen to the run: of what Snakemake says, its errors and what is to be done.
 

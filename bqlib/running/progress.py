@@ -45,7 +45,7 @@ class Progress:
         self._path, self._start = path, f"[bqlib] {name}: " if name else "[bqlib] "
         self._began = self._spoken = self._drawn = self._noted = None
         self._now = self._said = 0  # trials and seeds of studies that this run has done, has told
-        self._stands = False
+        self._stands = self._studies = False  # whether a line stands, and whether studies run
 
     def say(self, text):
         """A line that stays."""
@@ -57,6 +57,7 @@ class Progress:
             return
         self._began = self._began or time.monotonic()
         self._now += done
+        self._studies |= study
         if study:
             self.others = max(self.others - done, 0)
         else:
@@ -144,6 +145,8 @@ class Progress:
 
     def _left(self):
         """Seconds that the rest takes at this rate."""
+        if self.done == self.trials and not self._studies:
+            return None  # a part of the sweep may be asked for, without its studies
         rest = self.trials - self.done + self.others
         return rest / self._rate() if rest and self._rate() and self._now > 2 else None
 

@@ -171,6 +171,29 @@ def lock(results, patience=0.0):
     return held
 
 
+def owner_of(results):
+    """Who holds the lock of a folder of results, such as "process 7 on node1"; empty if nobody.
+
+    Raises
+    ------
+    RunError
+        If the lock cannot be looked at.
+    """
+    path = Layout(results).lock
+    try:
+        with open(path, encoding="utf-8", errors="replace", opener=open_itself) as held:
+            try:
+                fcntl.flock(held, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                return ""
+            except BlockingIOError:
+                found = re.fullmatch(r"process \d{1,9} on [\w.-]{1,255}", held.read(300).strip())
+                return found[0] if found else "by whom is unknown"
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise RunError(f"{path} cannot be looked at: {error.strerror}") from None
+
+
 def _owner(pid):
     return f"process {pid} on {socket.gethostname()}\n"
 
