@@ -8,6 +8,7 @@ from matplotlib.colors import LogNorm, Normalize
 from matplotlib.patches import Rectangle
 
 from bqlib.analysis import maps, stored
+from bqlib.analysis.fits import label_of
 from bqlib.figures import panels, style
 from bqlib.figures.curves import named
 from bqlib.schema import SWEEP_DIMS
@@ -18,7 +19,7 @@ KINDS = ("rate", "error", "points", "seconds")
 
 def heatmap(
     dataset, kind="rate", *, n=None, error=None, seconds=None, window=None, quantity="mmd",
-    x="lengthscale", y=None,
+    x="lengthscale", y=None, rates=None,
 ):  # fmt: skip
     """A number for each cell of a sweep, in panels over two of its dimensions.
 
@@ -46,6 +47,10 @@ def heatmap(
         Dimensions of the sweep. `y` is by default the target, or the algorithm in a sweep of one
         target. The others have a panel for each label.
 
+    rates : xarray.Dataset, optional
+        As :func:`bqlib.analysis.fits.fit_rates` gives them, in this window. By default those that a
+        run has stored are taken, and others fitted.
+
     Returns
     -------
     matplotlib.figure.Figure
@@ -63,7 +68,8 @@ def heatmap(
     if absent:
         raise ValueError(f'a heat map of kind "{kind}" needs the argument {" and ".join(absent)}')
     if kind == "rate":
-        return draw(maps.map_of_rates(stored.rates_in_one(dataset, window)), x, y)
+        rates = stored.rates_in_one(dataset, window) if rates is None else rates
+        return draw(maps.map_of_rates(rates, label_of(rates, window)), x, y)
     if kind == "error":
         return draw(maps.map_of_error(dataset, n, quantity), x, y, logarithmic=True)
     if kind == "points":

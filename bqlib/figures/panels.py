@@ -7,7 +7,8 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 from bqlib.figures import style
-from bqlib.rates import FEWEST_SEEDS, log_spaced, mean_interval
+from bqlib.over_seeds import FEWEST_SEEDS, mean_interval
+from bqlib.rates import log_spaced
 from bqlib.schema import FAILED, MISSING, OK, SWEEP_DIMS, sizes_of_sets
 
 COLUMNS = {1: 1, 2: 2, 3: 3, 4: 2}  # of so many panels
@@ -202,7 +203,7 @@ def _ends(lengths, n):
 
 def draw_means(axes, n, values, look, back, **more):
     """Draw `back` of the means over seeds of `values` (S, len(n)), and of their 95 % intervals."""
-    mean, low, high = back(np.transpose([mean_interval(column) for column in values.T]))
+    mean, low, high = back(np.array(mean_interval(values)))
     axes.fill_between(n, low, high, color=look["color"], alpha=0.2, linewidth=0)
     axes.plot(n, mean, **look, **style.MARKER, **more)
 
