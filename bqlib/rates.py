@@ -5,7 +5,6 @@ do not show how accurate a rate is. A curve gives one number, and intervals come
 over seeds, see :mod:`bqlib.over_seeds`.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -179,9 +178,7 @@ def _fit_floor(log_n: Array, y: Array, start: Array) -> tuple[Array, Array]:
 
     def slopes(p: Array) -> Array:
         log_c, rate, log_ratio = p.tolist()
-        moved = [
-            v + math.copysign(DIFFERENCE * max(1.0, abs(v)), v) for v in (log_c, rate, log_ratio)
-        ]
+        moved = [v + DIFFERENCE * (max(1.0, v) if v >= 0 else min(-1.0, v)) for v in p.tolist()]
         at = half_sum(rate, log_ratio)
         found = np.empty((3, len(y)))
         np.add(at, moved[0], out=found[0])
