@@ -103,9 +103,11 @@ class Plot:
 
     def heatmap(
         self, kind="rate", *, n=None, error=None, seconds=None, window=None, quantity="mmd",
-        x="lengthscale", y=None,
+        x="lengthscale", y=None, rows=None, columns=None,
     ):  # fmt: skip
-        """A number for each cell, over two dimensions `x` and `y` of the sweep.
+        """A number for each cell: in panels over two dimensions `x` and `y` of the sweep.
+
+        The two others, `rows` and `columns`, have a row and a column of panels for each label.
 
         The kinds are "rate" (in a `window`), "error" (at `n`), "points" (for an `error`) and
         "seconds" (for an `error`, from `seconds`). See :func:`bqlib.figures.heatmap.heatmap`.
@@ -115,4 +117,5 @@ class Plot:
         chosen = {"n": n, "error": error, "seconds": seconds, "window": window}
         if kind == "rate":
             chosen["rates"] = self._rates_in_one(window)
-        return heatmap(self._dataset, kind, quantity=quantity, x=x, y=y, **chosen)
+        places = {"x": x, "y": y, "rows": rows, "columns": columns}
+        return heatmap(self._dataset, kind, quantity=quantity, **places, **chosen)

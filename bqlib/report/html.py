@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from bqlib.figures.choice import FIGURES, Figure
+from bqlib.figures.choice import Figure, figure_named
 from bqlib.report import STYLE, TEMPLATES
 from bqlib.report.summary import summary
 from bqlib.results.damage import is_there, read_object
@@ -133,12 +133,12 @@ def write_report(results, figures):
     results : path-like
         The experiment's folder, with its curves and figures.
     figures : iterable of str
-        Names of :data:`bqlib.figures.choice.FIGURES`. With claims, the figures of the paper come
-        first, in its order.
+        Names of figures and pages, see :func:`bqlib.figures.choice.figure_named`. With claims, the
+        figures of the paper come first, in its order.
     """
     at = Layout(results)
     judged = read_object(at.folder, CLAIMS) if is_there(at.folder, CLAIMS) else {}
-    drawn = [_picture(at, FIGURES[name]) for name in figures]
+    drawn = [_picture(at, figure_named(name)) for name in figures]
     write_atomically(at.report, report(summary(at.folder), drawn, judged).encode())
 
 
