@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bqlib import rates
+from bqlib import over_seeds, rates
 
 sys.path.append(str(Path(__file__).parent.parent / "tests" / "helpers"))
 from paper_curves import broken, bumped, paper_curves, with_noise_of
@@ -71,7 +71,7 @@ def coverage(rng, exponent, correlation, seeds):
     noise = correlated_noise(rng, (REPLICATIONS * seeds, WINDOW[1]), 0.05, correlation)
     curves = (0.8 * N**-exponent * np.exp(noise))[:, SIZES - 1]
     estimates = rates.power_law(SIZES, curves)["rate"].reshape(REPLICATIONS, seeds)
-    ends = np.array([rates.mean_interval(values)[1:] for values in estimates])
+    ends = np.array([over_seeds.mean_interval(values)[1:] for values in estimates])
     return np.mean((ends[:, 0] <= exponent) & (exponent <= ends[:, 1])), estimates.mean()
 
 
@@ -86,7 +86,9 @@ def verdicts(curves, window, seeds):
 def faster(curves, seeds):
     """Share of the sets of curves that are shown to be faster than 1/n."""
     slopes = rates.local_slopes(curves)[:, [99, 199]].reshape(-1, seeds, 2)
-    tests = (rates.holm(np.array([rates.p_greater(s, 1.0) for s in own.T])) for own in slopes)
+    tests = (
+        over_seeds.holm(np.array([over_seeds.p_greater(s, 1.0) for s in own.T])) for own in slopes
+    )
     return np.mean([(p <= 0.05).all() for p in tests])
 
 

@@ -1,31 +1,29 @@
-"""Rates of convergence: fits to curves of error against n, and intervals over seeds.
+"""Rates of convergence: fits to curves of error against n, and the model that they follow.
 
-The unit of replication is the seed. The points of one curve are correlated (by more than 0.9 from
-one n to the next), so their residuals do not show how accurate a rate is. A curve gives one number,
-and intervals come from a bootstrap over seeds.
+The points of one curve are correlated (by more than 0.9 from one n to the next), so their residuals
+do not show how accurate a rate is. A curve gives one number, and intervals come from a bootstrap
+over seeds, see :mod:`bqlib.over_seeds`.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import least_squares
-from scipy.special import bdtr, ndtr, stdtr, stdtrit
+from scipy.optimize import leastsq
 
-from bqlib.arrays import Array, Indices, Mask
-from bqlib.streams import stream
+from bqlib.arrays import Array, Indices
+from bqlib.over_seeds import FEWEST_SEEDS, largest_of_resamples, p_different
 
 SIZES_PER_WINDOW = 25
 FEWEST_SIZES = 8  # a window with fewer sizes cannot tell the models apart
-RESAMPLES = 10_000
 CURVATURE_LEVEL = 0.05  # of the test over seeds that curves bend in log-log axes
 NOISE_LEVEL = 0.01  # how often noise alone makes a misfit larger than what is called noise
 TOLERANCE = 0.04  # a misfit that small rejects no model, however little noise there is
 LARGEST_NOISE = 0.25  # with more, the data do not tell models apart
-FEWEST_SEEDS = 5  # with fewer, no interval from resampling has the coverage it claims
 ROUNDING = 1e-12  # in log(error)
+DIFFERENCE = 2.0**-26  # relative, of a forward difference
+CURVES_AT_ONCE = 32  # at most, so that their grids stay in the cache
 UNDECIDED, NONE_FITS = "undecided", "none fits"
 
 Fit = dict[str, Array]  # parameters of a model, shape (S,), and its residual, shape (S, m)
@@ -101,21 +99,28 @@ def stretched_exponential(n: Array | Indices, error: Array) -> Fit:
         ``exponent``, ``decay`` and ``log_constant``, each of shape (S,), and ``residual``, shape
         (S, m).
     """
-    n, log_error = n.astype(float), np.log(error)
-    seeds = np.arange(len(error))
-    # The grid closes in on the best exponent of each seed, which its neighbours enclose.
-    grid = np.broadcast_to(np.geomspace(0.01, 2, 60)[:, None], (60, len(error)))
-    for _ in range(7):
-        rss = np.square(_line(n ** grid[..., None], log_error)[2]).sum(axis=-1)
-        best = rss.argmin(axis=0)
-        exponent = grid[best, seeds]
-        below = grid[np.maximum(best - 1, 0), seeds]
-        above = grid[np.minimum(best + 1, len(grid) - 1), seeds]
-        grid = np.linspace(below, above, 21)
-    slope, intercept, residual = _line(n ** exponent[:, None], log_error)
+    log_error = np.log(error)
+    parts = np.array_split(log_error, -(-len(error) // CURVES_AT_ONCE))
+    exponent = np.concatenate([_best_exponent(n.astype(float), part) for part in parts])
+    slope, intercept, residual = _line(n.astype(float) ** exponent[:, None], log_error)
     return {
         "exponent": exponent, "decay": -slope, "log_constant": intercept, "residual": residual
     }  # fmt: skip
+
+
+def _best_exponent(n: Array, log_error: Array) -> Array:
+    """The exponent of least squares of each curve, on grids that close in on it."""
+    curves = np.arange(len(log_error))
+    grid = np.geomspace(0.01, 2, 60)[:, None]  # the first is the same for all curves
+    for _ in range(7):
+        rss = np.square(_line(n ** grid[..., None], log_error)[2]).sum(axis=-1)
+        best = rss.argmin(axis=0)
+        grid = np.broadcast_to(grid, rss.shape)
+        exponent = grid[best, curves]
+        below = grid[np.maximum(best - 1, 0), curves]
+        above = grid[np.minimum(best + 1, len(grid) - 1), curves]
+        grid = np.linspace(below, above, 21)
+    return exponent
 
 
 def power_law_with_floor(n: Array | Indices, error: Array) -> Fit:
@@ -135,24 +140,62 @@ def power_law_with_floor(n: Array | Indices, error: Array) -> Fit:
     log_n, log_error = np.log(n), np.log(error)
     start = power_law(n, error)
     fits = []
-    for s, y in enumerate(log_error):
-        # Parameters: log C, rate, log(floor / C).
-        def residual(p: Array, y: Array = y) -> Array:
-            return p[0] + 0.5 * np.logaddexp(-2 * p[1] * log_n, 2 * p[2]) - y
-
-        intercept, rate = start["log_constant"][s], start["rate"][s]
+    for y, intercept, rate in zip(log_error, start["log_constant"], start["rate"], strict=True):
         low_or_high_floor = [
-            least_squares(residual, [intercept, 1.3 * rate, y.min() - intercept - gap], method="lm")
+            _fit_floor(log_n, y, np.array([intercept, 1.3 * rate, y.min() - intercept - gap]))
             for gap in (2.3, 0.0)
         ]
-        fits.append(min(low_or_high_floor, key=lambda fit: fit.cost))
-    log_constant, rate, log_ratio = np.array([fit.x for fit in fits]).T
+        fits.append(min(low_or_high_floor, key=lambda fit: np.dot(fit[1], fit[1])))
+    log_constant, rate, log_ratio = np.array([parameters for parameters, _ in fits]).T
     return {
         "rate": rate,
         "floor": np.exp(log_constant + log_ratio),
         "log_constant": log_constant,
-        "residual": np.array([-fit.fun for fit in fits]),
+        "residual": np.array([-residual for _, residual in fits]),
     }
+
+
+def _fit_floor(log_n: Array, y: Array, start: Array) -> tuple[Array, Array]:
+    """Parameters log C, rate and log(floor / C) of one curve y, and its residuals.
+
+    Most fits differ by rounding alone in a direction that hardly matters to the residuals. The
+    forward differences here are those of ``scipy.optimize.least_squares``, which needs five times
+    as long for the same digits.
+    """
+    falling = -2 * log_n
+
+    def half_sum(rate: float, log_ratio: float) -> Array:
+        found = np.logaddexp(rate * falling, 2 * log_ratio)
+        found *= 0.5
+        return found
+
+    def residual(p: Array) -> Array:
+        log_c, rate, log_ratio = p.tolist()
+        found = half_sum(rate, log_ratio)
+        found += log_c
+        found -= y
+        return found
+
+    def slopes(p: Array) -> Array:
+        log_c, rate, log_ratio = p.tolist()
+        moved = [v + DIFFERENCE * (max(1.0, v) if v >= 0 else min(-1.0, v)) for v in p.tolist()]
+        at = half_sum(rate, log_ratio)
+        found = np.empty((3, len(y)))
+        np.add(at, moved[0], out=found[0])
+        np.add(half_sum(moved[1], log_ratio), log_c, out=found[1])
+        np.add(half_sum(rate, moved[2]), log_c, out=found[2])
+        found -= y
+        at += log_c
+        at -= y
+        found -= at
+        found /= [[moved[0] - log_c], [moved[1] - rate], [moved[2] - log_ratio]]
+        return found
+
+    parameters, *_ = leastsq(
+        residual, start, Dfun=slopes, full_output=True, col_deriv=True,
+        ftol=1e-8, xtol=1e-8, gtol=1e-8, maxfev=300,
+    )  # fmt: skip
+    return parameters, residual(parameters)
 
 
 MODELS: dict[str, Callable[[Array | Indices, Array], Fit]] = {
@@ -212,14 +255,39 @@ def verdict(n: Array | Indices, error: Array) -> Verdict:
     bend: a power law is then named although the curve is none. Compare `noise` with the bends
     that matter to you. The cost is O(10,000 S m) and one fit of each model.
     """
-    mean = np.exp(np.log(error).mean(axis=0))[None]
-    misfit = {name: float(np.abs(fit(n, mean)["residual"]).max()) for name, fit in MODELS.items()}
-    if len(error) < FEWEST_SEEDS:
-        return Verdict(UNDECIDED, misfit, np.nan, np.nan)
+    return verdicts(n, error[None])[0]
+
+
+def verdicts(n: Array | Indices, error: Array) -> list[Verdict]:
+    """The :func:`verdict` of each of several cells.
+
+    Parameters
+    ----------
+    n : ndarray, shape (m,)
+    error : ndarray, shape (C, S, m)
+        Positive; S curves of each of C cells.
+
+    Returns
+    -------
+    list of Verdict
+        Of each cell.
+
+    Notes
+    -----
+    The cost is C times that of :func:`verdict`, in fewer calls.
+    """
+    mean = np.ascontiguousarray(np.exp(np.log(error).mean(axis=1)))
+    misfits = {name: np.abs(fit(n, mean)["residual"]).max(axis=1) for name, fit in MODELS.items()}
+    own = np.transpose(list(misfits.values())).tolist()
+    cells = [dict(zip(misfits, values, strict=True)) for values in own]
+    if error.shape[1] < FEWEST_SEEDS:
+        return [Verdict(UNDECIDED, misfit, np.nan, np.nan) for misfit in cells]
     bends = curvature(n, error)
-    p = p_different(bends, 0.0)
-    noise = noise_of_misfit(n, error)
-    return Verdict(_named(misfit, noise, p, bends.mean()), misfit, noise, p)
+    numbers = (noise_of_misfit(n, error), p_different(bends.T, 0.0), bends.mean(axis=1))
+    return [
+        Verdict(_named(misfit, noise, p, bend), misfit, noise, p)
+        for misfit, noise, p, bend in zip(cells, *(own.tolist() for own in numbers), strict=True)
+    ]
 
 
 def _named(misfit: dict[str, float], noise: float, p: float, bend: float) -> str:
@@ -243,11 +311,11 @@ def curvature(n: Array | Indices, error: Array) -> Array:
     Parameters
     ----------
     n : ndarray, shape (m,)
-    error : ndarray, shape (S, m)
+    error : ndarray, shape (..., S, m)
 
     Returns
     -------
-    ndarray, shape (S,)
+    ndarray, shape (..., S)
         Negative where a curve becomes steeper. Below 1e-12 it is rounding and counts as zero.
 
     Examples
@@ -258,11 +326,13 @@ def curvature(n: Array | Indices, error: Array) -> Array:
     >>> curvature(n, np.exp([-np.log(n), 0.5 * np.log(n) ** 2])).round(12)
     array([0. , 0.5])
     """
-    bends = np.polyfit(np.log(n), np.log(error).T, 2)[0]
+    cells = np.log(error).reshape(-1, *error.shape[-2:])  # one by one: their digits are their own
+    bends = np.array([np.polyfit(np.log(n), own.T, 2)[0] for own in cells])
+    bends = bends.reshape(error.shape[:-1])
     return np.where(np.abs(bends) < ROUNDING, 0.0, bends)
 
 
-def noise_of_misfit(n: Array | Indices, error: Array) -> float:
+def noise_of_misfit(n: Array | Indices, error: Array) -> Array:
     """What the noise between seeds adds to the misfit of a power law.
 
     It is the quantile at 99 % of the largest residual of a mean curve about its power law, in
@@ -273,17 +343,18 @@ def noise_of_misfit(n: Array | Indices, error: Array) -> float:
     Parameters
     ----------
     n : ndarray, shape (m,)
-    error : ndarray, shape (S, m)
+    error : ndarray, shape (..., S, m)
 
     Returns
     -------
-    float
+    ndarray, shape (...)
     """
     residual = power_law(n, error)["residual"]
-    deviation = residual - residual.mean(axis=0)
-    seeds = len(error)
-    largest = np.abs(_resampling_weights(seeds) @ deviation).max(axis=1)
-    return float(np.quantile(largest, 1 - NOISE_LEVEL) * np.sqrt(seeds / (seeds - 1)))
+    deviation = residual - residual.mean(axis=-2, keepdims=True)
+    seeds = error.shape[-2]
+    cells = deviation.reshape(-1, *error.shape[-2:])
+    largest = np.array([largest_of_resamples(own, 1 - NOISE_LEVEL) for own in cells])
+    return largest.reshape(error.shape[:-2]) * np.sqrt(seeds / (seeds - 1))
 
 
 def local_slopes(error: Array) -> Array:
@@ -346,143 +417,6 @@ def first_n_within(error: Array, level: ArrayLike) -> Array:
     first[first > error.shape[-1]] = np.inf
     first[np.isnan(level)] = np.nan
     return first
-
-
-def median_interval(values: Array, level: float = 0.95) -> tuple[Array, Array, Array]:
-    """Median over seeds, and its interval by the order of the seeds.
-
-    The interval goes from the r-th smallest to the r-th largest seed. r is the largest number for
-    which S tosses of a fair coin give fewer than r heads with probability (1 - level) / 2 or less.
-    The coverage is at least `level` for every distribution. Values may be infinite.
-
-    Parameters
-    ----------
-    values : ndarray, shape (S, ...)
-        One number for each seed. NaN means that the seed is left out.
-    level : float
-
-    Returns
-    -------
-    median, low, high : ndarray, shape (...)
-        `low` and `high` are NaN for fewer than 6 seeds at 95 %: no interval has that coverage.
-
-    References
-    ----------
-    Thompson, "On confidence ranges for the median and other expectation distributions for
-    populations of unknown distribution form", Annals of Mathematical Statistics 7, 1936.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bqlib.rates import median_interval
-    >>> tuple(map(float, median_interval(np.array([3.0, 1.0, 2.0, np.inf, 4.0, 5.0, 6.0]))))
-    (4.0, 1.0, inf)
-    """
-    ordered = np.sort(values, axis=0)  # NaN goes last
-    count = (~np.isnan(values)).sum(axis=0)
-    coins = np.arange(len(values) + 1)
-    ranks = np.array([(bdtr(coins[:s], s, 0.5) <= (1 - level) / 2).sum() for s in coins])[count]
-
-    def at(index: Indices, there: Mask) -> Array:
-        place = np.where(there, index, 0)[None]
-        return np.where(there, np.take_along_axis(ordered, place, axis=0)[0], np.nan)
-
-    median = (at((count - 1) // 2, count > 0) + at(count // 2, count > 0)) / 2
-    return median, at(ranks - 1, ranks > 0), at(count - ranks, ranks > 0)
-
-
-def mean_interval(values: Array, level: float = 0.95) -> tuple[float, float, float]:
-    """Mean over seeds, and its interval by a bootstrap over seeds.
-
-    The interval is the percentile interval, widened for the number of seeds S: its tail is
-    Phi(-t sqrt(S / (S - 1))), with t the Student quantile for S - 1 degrees of freedom. For normal
-    values and 10 seeds, the plain percentile interval at 95 % covers about 90 %; this one covers
-    about 95 %.
-
-    Parameters
-    ----------
-    values : ndarray, shape (S,)
-        One number for each seed.
-    level : float
-
-    Returns
-    -------
-    mean, low, high : float
-        `low` and `high` are NaN for fewer than 5 seeds. Every call with S seeds draws the same
-        resamples, so the same numbers give the same interval, and cells are resampled as pairs.
-
-    References
-    ----------
-    Hesterberg, "What teachers should know about the bootstrap", The American Statistician 69,
-    2015 (the expanded percentile interval).
-    """
-    seeds = len(values)
-    mean = values.mean()
-    if seeds < FEWEST_SEEDS:
-        return mean, np.nan, np.nan
-    tail = ndtr(stdtrit(seeds - 1, (1 - level) / 2) * np.sqrt(seeds / (seeds - 1)))
-    low, high = np.quantile(_resampling_weights(seeds) @ values, [tail, 1 - tail])
-    return mean, low, high
-
-
-def p_greater(values: Array, bound: float) -> float:
-    """p-value of the one-sided t test over seeds that the mean of `values` is above `bound`.
-
-    Parameters
-    ----------
-    values : ndarray, shape (S,)
-        One number for each seed, S > 1.
-    bound : float
-    """
-    spread = values.std(ddof=1) / np.sqrt(len(values))
-    excess = values.mean() - bound
-    if spread == 0:  # every seed agrees to the last digit
-        return 0.0 if excess > 0 else 1.0
-    return float(stdtr(len(values) - 1, -excess / spread))
-
-
-def p_different(values: Array, value: float) -> float:
-    """p-value of the two-sided t test over seeds that the mean of `values` is not `value`.
-
-    Parameters
-    ----------
-    values : ndarray, shape (S,)
-        One number for each seed, S > 1.
-    value : float
-    """
-    return min(1.0, 2 * min(p_greater(values, value), p_greater(-values, -value)))
-
-
-def holm(p: Array) -> Array:
-    """Holm's adjusted p-values of several tests made at once.
-
-    Parameters
-    ----------
-    p : ndarray, shape (k,)
-
-    Returns
-    -------
-    ndarray, shape (k,)
-        Rejecting those at most alpha keeps the chance of any false rejection below alpha.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bqlib.rates import holm
-    >>> holm(np.array([0.01, 0.04, 0.03]))
-    array([0.03, 0.06, 0.06])
-    """
-    order = np.argsort(p)
-    adjusted = np.empty(len(p))
-    adjusted[order] = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
-    return np.minimum(adjusted, 1.0)
-
-
-@cache
-def _resampling_weights(seeds: int) -> Array:
-    """Share of each seed in each resample of the seeds, shape (RESAMPLES, seeds)."""
-    rng = stream("bootstrap over seeds", 0)
-    return rng.multinomial(seeds, np.full(seeds, 1 / seeds), size=RESAMPLES) / seeds
 
 
 def _line(x: Array, y: Array) -> tuple[Array, Array, Array]:

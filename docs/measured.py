@@ -14,7 +14,7 @@ import numpy as np
 
 from bqlib import open_results, published, sbq
 from bqlib.claims.evidence import Evidence, MissingError
-from bqlib.rates import mean_interval
+from bqlib.over_seeds import mean_interval
 from bqlib.results.layout import Layout
 from bqlib.results.store import open_dataset
 

@@ -115,7 +115,7 @@ def test_a_change_to_one_algorithm_reruns_its_cells_alone(grown):
 
 
 def test_a_change_to_an_analysis_reruns_it_and_computes_nothing(grown):
-    grown.edit("bqlib/rates.py", "RESAMPLES = 10_000", "RESAMPLES = 9_000")
+    grown.edit("bqlib/over_seeds.py", "RESAMPLES = 10_000", "RESAMPLES = 9_000")
     planned = jobs(grown.run("-n").output)
     assert planned["rates"] == 1 and not {"piece", "gather"} & set(planned), planned
 

@@ -17,14 +17,23 @@ class Results:
 
     def __init__(self, dataset):
         self._dataset = dataset
+        self._fitted = {}  # rates by their windows: each is fitted once, for tables and maps too
 
     def rates(self, windows=None):
         """Rates of convergence in each window, with intervals and verdicts, as a dataset.
 
-        `windows` is a list of (first, last); by default those of the sweep. Fits take up to a
-        second for each cell and window. See :func:`bqlib.analysis.stored.rates`.
+        `windows` is a list of (first, last); by default those of the sweep. Fits take some 5 ms for
+        each cell and window, and are made once for each dataset. See
+        :func:`bqlib.analysis.stored.rates`.
         """
-        return stored.rates(self._dataset, windows)
+        return self._kept(stored.rates(self._dataset, windows, self._fitted.values()))
+
+    def _rates_in_one(self, window):
+        return self._kept(stored.rates_in_one(self._dataset, window, self._fitted.values()))
+
+    def _kept(self, rates):
+        self._fitted[tuple(rates["window"].values.tolist())] = rates
+        return rates.copy(deep=True)
 
     def rate_table(self, window=None):
         """Rates in one window (first, last), by default the first of the sweep, as a table.
@@ -32,7 +41,7 @@ class Results:
         If the verdict is not ``power_law``, the rate is only the mean slope of the curve. Takes as
         long as :meth:`rates`. See :func:`bqlib.analysis.fits.rate_table`.
         """
-        return fits.rate_table(stored.rates_in_one(self._dataset, window), window)
+        return fits.rate_table(self._rates_in_one(window), window)
 
     def crossover(self, one, other, quantity="mmd"):
         """How many points of `one` are as good as n points of `other`, in each seed.
@@ -73,14 +82,15 @@ class Results:
     @property
     def plot(self):
         """Figures: :class:`Plot`."""
-        return Plot(self._dataset)
+        return Plot(self._dataset, self._rates_in_one)
 
 
 class Plot:
     """Figures of a dataset of curves."""
 
-    def __init__(self, dataset):
+    def __init__(self, dataset, rates_in_one):
         self._dataset = dataset
+        self._rates_in_one = rates_in_one
 
     def curves(self, quantity="mmd", rows=None, columns=None):
         """A quantity against n, with a panel for each label of `rows` and `columns`.
@@ -93,9 +103,11 @@ class Plot:
 
     def heatmap(
         self, kind="rate", *, n=None, error=None, seconds=None, window=None, quantity="mmd",
-        x="lengthscale", y=None,
+        x="lengthscale", y=None, rows=None, columns=None,
     ):  # fmt: skip
-        """A number for each cell, over two dimensions `x` and `y` of the sweep.
+        """A number for each cell: in panels over two dimensions `x` and `y` of the sweep.
+
+        The two others, `rows` and `columns`, have a row and a column of panels for each label.
 
         The kinds are "rate" (in a `window`), "error" (at `n`), "points" (for an `error`) and
         "seconds" (for an `error`, from `seconds`). See :func:`bqlib.figures.heatmap.heatmap`.
@@ -103,4 +115,7 @@ class Plot:
         from bqlib.figures.heatmap import heatmap  # loads matplotlib, 0.6 s
 
         chosen = {"n": n, "error": error, "seconds": seconds, "window": window}
-        return heatmap(self._dataset, kind, quantity=quantity, x=x, y=y, **chosen)
+        if kind == "rate":
+            chosen["rates"] = self._rates_in_one(window)
+        places = {"x": x, "y": y, "rows": rows, "columns": columns}
+        return heatmap(self._dataset, kind, quantity=quantity, **places, **chosen)

@@ -4,7 +4,8 @@ import numpy as np
 import xarray as xr
 
 from bqlib.analysis.cells import attrs
-from bqlib.rates import first_n_within, median_interval
+from bqlib.over_seeds import median_interval
+from bqlib.rates import first_n_within
 from bqlib.schema import OK, on_all_dims
 
 
@@ -29,8 +30,8 @@ def crossover(dataset, one, other, quantity="mmd"):
         ends before n, or if `other` is a set that was not made at n. If `one` is a set, it is the
         first of its sizes: fewer points may do. ``points_needed`` is its median over seeds,
         ``points_needed_low`` and ``points_needed_high`` are the ends of the 95 % interval of
-        :func:`bqlib.rates.median_interval`, and ``reached`` is the share of seeds in which `one`
-        gets there.
+        :func:`bqlib.over_seeds.median_interval`, and ``reached`` is the share of seeds in which
+        `one` gets there.
 
     Raises
     ------

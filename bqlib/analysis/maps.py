@@ -6,7 +6,7 @@ import xarray as xr
 from bqlib.analysis.cells import attrs
 from bqlib.analysis.comparison import points_needed
 from bqlib.analysis.fits import label_of
-from bqlib.rates import median_interval
+from bqlib.over_seeds import median_interval
 from bqlib.schema import FAILED, OK, long_name, on_all_dims, sizes_of_sets
 
 NOT_REACHED, ENDS, NO_FIT, NO_SIZE = "not reached", "ends early", "no fit", "not made"

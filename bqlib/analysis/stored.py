@@ -6,14 +6,14 @@ from bqlib.results.lazy import opened_from
 from bqlib.results.store import open_dataset
 
 
-def rates_in_one(dataset, window=None):
+def rates_in_one(dataset, window=None, known=()):
     """As :func:`rates`, in one window: by default the first of the sweep."""
     if window is None:
         window = next(iter(windows_of(dataset)), None)
-    return rates(dataset, None if window is None else [window])
+    return rates(dataset, None if window is None else [window], known)
 
 
-def rates(dataset, windows=None):
+def rates(dataset, windows=None, known=()):
     """As :func:`bqlib.analysis.fits.fit_rates`, but fits nothing that a run has fitted.
 
     What it returns is the same, byte for byte, on the machine that ran the sweep; another machine
@@ -34,5 +34,5 @@ def rates(dataset, windows=None):
     can change its rates as well as its curves.
     """
     beside = [Layout(results_of(store)).rates for store in opened_from(dataset)]
-    known = [open_dataset(store) for store in beside if head(store).exists()]
-    return fit_rates(dataset, windows, known)
+    stored = [open_dataset(store) for store in beside if head(store).exists()]
+    return fit_rates(dataset, windows, [*known, *stored])

@@ -10,7 +10,8 @@ from scipy.special import stdtrit
 
 from bqlib.analysis.cells import embedding_of, integrands_of
 from bqlib.analysis.paper import papers_cell
-from bqlib.rates import log_spaced, p_greater, power_law
+from bqlib.over_seeds import p_greater
+from bqlib.rates import log_spaced, power_law
 from bqlib.schema import OK
 
 HOLDS = "holds"

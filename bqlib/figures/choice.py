@@ -1,31 +1,42 @@
 """Which figures a sweep gets, what each is drawn from and what it shows, without drawing any."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 
 from bqlib.analysis.papers import is_of_huszar2012
+from bqlib.figures import pages
 from bqlib.integrands import of_model
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure that a sweep may get, drawn by the function of its name in the module of its name.
+    """A figure that a sweep may get, or a page of it.
 
     Attributes
     ----------
     name : str
-        Its module in :mod:`bqlib.figures`, and its function there.
+        Its module in :mod:`bqlib.figures`, and its function there; its further pages are called
+        ``mmd-2``, ``mmd-3`` and so on.
     datasets : tuple of str
         Stores below a folder of results, without their suffix: the arguments of the function.
     caption : str
         What it shows, in one sentence: for reports, and for those who cannot see it.
     number : int or None
         Number of the figure in Huszar and Duvenaud (2012) that it repeats.
+    page : int
+        Which page it is of a figure of several.
     """
 
     name: str
     datasets: tuple[str, ...]
     caption: str
     number: int | None = None
+    page: int = 1
+
+    @property
+    def drawn_by(self):
+        """The name of its module and function: all pages of a figure have the same."""
+        return self.name.removesuffix(f"-{self.page}")
 
 
 FIGURES = {
@@ -134,6 +145,7 @@ def choose(experiment):
     Returns
     -------
     tuple of Figure
+        Each with all its pages, in their order.
     """
     names = ["mmd", "slopes"]
     several = len(experiment.lengthscales) > 1 or len(experiment.targets) > 1
@@ -154,4 +166,49 @@ def choose(experiment):
             names.append(study)
     if {"alternatives", "cost", "refinement"} <= set(experiment.studies):
         names.append("accuracy_for_time")
-    return tuple(FIGURES[name] for name in names)
+    return tuple(
+        figure_named(name if page == 0 else f"{name}-{page + 1}")
+        for name in names
+        for page in range(_pages(name, experiment))
+    )
+
+
+def figure_named(name):
+    """A figure of :data:`FIGURES`, or a further page of it: ``"mmd-2"`` is the second page of mmd.
+
+    Examples
+    --------
+    >>> from bqlib.figures.choice import figure_named
+    >>> figure_named("mmd-2").page
+    2
+    """
+    of, _, page = name.rpartition("-")
+    if of not in FIGURES:
+        return FIGURES[name]
+    figure = FIGURES[of]
+    return replace(figure, name=name, caption=f"{figure.caption} Page {page}.", page=int(page))
+
+
+def _pages(name, experiment):
+    """How many pages a figure of a sweep has."""
+    lengthscales = experiment.lengthscales
+    pairs = list(product(experiment.targets, experiment.kernels))
+    match name:
+        case "mmd":
+            found, _ = pages.of_lengthscales(pairs, lengthscales)
+        case "within_model":
+            functions = of_model(experiment.integrands, within=True)
+            groups = list(product(pairs, functions))
+            found, _ = pages.of_lengthscales(groups, lengthscales, three=2)
+        case "slopes":
+            found, _ = pages.of_slopes(pairs, lengthscales)
+        case "weight_sum":
+            found = pages.of_rows(pairs, pages.ROWS)
+        case "out_of_model":
+            found = pages.of_rows(list(product(pairs, lengthscales)), pages.MOST_ROWS)
+        case "error_bound":
+            names = [one.name for one in experiment.algorithms if one.tells_prefixes]
+            found, _ = pages.of_error_bound(names)
+        case _:
+            return 1
+    return len(found)

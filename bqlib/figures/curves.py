@@ -7,6 +7,7 @@ from bqlib.schema import POOLS, long_name, on_all_dims
 
 FALLING = ("mmd", "error", "error_quantile", "bound_ratio")  # drawn on a logarithmic scale
 MOST_COLUMNS = 4
+TALLEST, LOWEST = 8.6, 1.2  # inches, of all rows of panels and of one
 LONGEST_TITLE = 34  # letters that fit above a panel
 
 
@@ -43,7 +44,8 @@ def curves(dataset, quantity="mmd", rows=None, columns=None):
     cells = list(product([None] if rows is None else part[rows].values.tolist(), across))
     with style.ours():
         figure, (row,) = panels.grid(
-            len(cells), width, width=max(6.0, 3.0 * width), height=3.2, margin=1.2,
+            len(cells), width, width=max(6.0, 3.0 * width), margin=1.2,
+            height=max(LOWEST, min(3.2, TALLEST / -(-len(cells) // width))),
             ylabel=long_name(part, quantity),
         )  # fmt: skip
         for axes, labels in zip(row, cells, strict=True):

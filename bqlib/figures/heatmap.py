@@ -8,17 +8,22 @@ from matplotlib.colors import LogNorm, Normalize
 from matplotlib.patches import Rectangle
 
 from bqlib.analysis import maps, stored
+from bqlib.analysis.fits import label_of
 from bqlib.figures import panels, style
 from bqlib.figures.curves import named
 from bqlib.schema import sweep_dims
 
-MOST_WITH_NUMBERS = 12  # columns in a panel that leave room for numbers and words
+MOST_WITH_NUMBERS = 12  # cells side by side that leave room for numbers and words
+MOST_WITH_SMALL_NUMBERS = 20
+LOWEST_WITH_NUMBERS = 0.26  # inches of a cell
+TALLEST = 9.8  # inches
+LETTERS_AN_INCH = 10  # of a title
 KINDS = ("rate", "error", "points", "seconds")
 
 
 def heatmap(
     dataset, kind="rate", *, n=None, error=None, seconds=None, window=None, quantity="mmd",
-    x="lengthscale", y=None,
+    x="lengthscale", y=None, rows=None, columns=None, rates=None,
 ):  # fmt: skip
     """A number for each cell of a sweep, in panels over two of its dimensions.
 
@@ -43,8 +48,16 @@ def heatmap(
     quantity : str
         Variable that errors are taken from; rates are those of the MMD.
     x, y : str
-        Dimensions of the sweep. `y` is by default the target, or the algorithm in a sweep of one
-        target. The others have a panel for each label.
+        Dimensions of the sweep, of each panel. `y` is by default the target, or the algorithm in a
+        sweep of one target or where numbers have room that way only.
+    rows, columns : str, optional
+        Which of the two other dimensions has a row of panels for each label, and which a column. By
+        default the first of target, kernel, length-scale and algorithm has the rows, such as the
+        kernel, and the other the columns, such as the algorithm.
+
+    rates : xarray.Dataset, optional
+        As :func:`bqlib.analysis.fits.fit_rates` gives them, in this window. By default those that a
+        run has stored are taken, and others fitted.
 
     Returns
     -------
@@ -53,7 +66,8 @@ def heatmap(
     Raises
     ------
     ValueError
-        If the kind is unknown, or something that it needs is not given.
+        If the kind is unknown, something that it needs is not given, or two of `x`, `y`, `rows` and
+        `columns` are the same dimension.
     """
     needs = {"rate": (), "error": ("n",), "points": ("error",), "seconds": ("error", "seconds")}
     given = {"n": n, "error": error, "seconds": seconds}
@@ -63,29 +77,37 @@ def heatmap(
     if absent:
         raise ValueError(f'a heat map of kind "{kind}" needs the argument {" and ".join(absent)}')
     if kind == "rate":
-        return draw(maps.map_of_rates(stored.rates_in_one(dataset, window)), x, y)
-    if kind == "error":
-        return draw(maps.map_of_error(dataset, n, quantity), x, y, logarithmic=True)
-    if kind == "points":
-        return draw(maps.map_of_points(dataset, error, quantity), x, y, logarithmic=True)
-    found = maps.map_of_seconds(dataset, error, seconds, quantity)
-    return draw(found, x, y, logarithmic=True)
+        rates = stored.rates_in_one(dataset, window) if rates is None else rates
+        found = maps.map_of_rates(rates, label_of(rates, window))
+    elif kind == "error":
+        found = maps.map_of_error(dataset, n, quantity)
+    elif kind == "points":
+        found = maps.map_of_points(dataset, error, quantity)
+    else:
+        found = maps.map_of_seconds(dataset, error, seconds, quantity)
+    return draw(found, x, y, rows, columns, logarithmic=kind != "rate")
 
 
-def draw(found, x="lengthscale", y=None, *, logarithmic=False):
+def draw(found, x="lengthscale", y=None, rows=None, columns=None, *, logarithmic=False):
     """Draw a map of :mod:`bqlib.analysis.maps`: a panel for each label of its other dimensions.
 
     Parameters
     ----------
     found : xarray.Dataset
         With ``value`` and ``word``.
-    x, y : str
+    x, y, rows, columns : str
+        As :func:`heatmap` takes them.
     logarithmic : bool
         Whether colours follow the logarithm of the value.
 
     Returns
     -------
     matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueError
+        If the map has other dimensions than a sweep, or two of the four are the same.
     """
     own = sweep_dims(found)
     dims = ", ".join(own)
@@ -94,40 +116,81 @@ def draw(found, x="lengthscale", y=None, *, logarithmic=False):
             f"a map must have the dimensions {dims}, and this has {', '.join(found.dims)}: select "
             "one label of any other dimension"
         )
-    if y is None:
-        y = "target" if found.sizes["target"] > 1 or x == "algorithm" else "algorithm"
+    y = _default_y(found, x, {rows, columns}) if y is None else y
     if x == y or not {x, y} <= set(own):
         raise ValueError(f"x is {x} and y is {y}; they must be two different ones of {dims}")
-    others = [dim for dim in own if dim not in (x, y)]
-    cells = list(product(*(found[dim].values.tolist() for dim in others)))
-    several = [dim for dim in others if found.sizes[dim] > 1]
+    chosen = rows is not None or columns is not None
+    rows, columns = _places(own, x, y, rows, columns)
+    others = [dim for dim in own if dim not in (x, y, rows, columns)]  # of several pools
+    facets = (rows, *others, columns)
+    cells = list(product(*(found[dim].values.tolist() for dim in facets)))
+    several = [dim for dim in facets if found.sizes[dim] > 1]
     numbers = found["value"].values[~np.isnan(found["value"].values)]
     scale = _scale(numbers, logarithmic)
     across, down = found.sizes[x], found.sizes[y]
-    readable = across <= MOST_WITH_NUMBERS
+    width = found.sizes[columns]
+    if not chosen and len(several) < 2:  # one dimension alone may be folded
+        width = min(len(cells), max(1, MOST_WITH_NUMBERS // across))
+    lines = -(-len(cells) // width)
+    tall = max(0.1, min(0.44, ((TALLEST - 1.5) / lines - 0.55) / down))  # inches of a cell
+    wide = 0.78 if across * width <= MOST_WITH_NUMBERS else 0.58
+    readable = across * width <= MOST_WITH_SMALL_NUMBERS and tall >= LOWEST_WITH_NUMBERS
     form = _rounded if logarithmic else "{:.2f}".format
-    width = min(len(cells), max(1, MOST_WITH_NUMBERS // across))
+    inches = wide * across if readable else max(1.9, (style.WIDTH - 1.6) / width)  # of a panel
     with style.ours():
         figure, (grid,) = panels.grid(
-            len(cells), width, height=0.55 + 0.44 * down, margin=1.5,
-            width=max(5.0, 1.6 + 0.78 * across * width) if readable else style.WIDTH,
+            len(cells), width, height=0.55 + tall * down, margin=1.5,
+            width=max(5.0, 1.6 + inches * width),
             xlabel="length-scale" if x == "lengthscale" else x,
         )  # fmt: skip
         for axes, labels in zip(grid, cells, strict=True):
-            chosen = dict(zip(others, labels, strict=True))
-            _draw_panel(axes, found.sel(chosen).transpose(y, x), scale, readable and form)
-            title = ", ".join(named(dim, chosen[dim]) for dim in several)
-            letters = int(15 * figure.get_figwidth() / min(width, len(cells)))
-            axes.set_title(textwrap.fill(title, letters))
-            _number(axes, found, x, y)
+            panel = dict(zip(facets, labels, strict=True))
+            shown = found.sel(panel).transpose(y, x)
+            _draw_panel(axes, shown, scale, readable and form, 8 if wide > 0.6 else 7)
+            names = [named(dim, panel[dim]) for dim in several]
+            one_line = len(", ".join(names)) <= LETTERS_AN_INCH * inches
+            axes.set_title(", ".join(names) if one_line else "\n".join(names))
+            _number(axes, found, x, y, int(inches / 0.38))
         bar = figure.colorbar(grid[0].images[0], ax=figure.axes, shrink=0.9, aspect=30, pad=0.02)
-        tall = int(11 * figure.get_figheight())  # letters that go along the bar
-        bar.set_label(textwrap.fill(found["value"].attrs["long_name"], tall))
+        along = int(11 * figure.get_figheight())  # letters that go along the bar
+        bar.set_label(textwrap.fill(found["value"].attrs["long_name"], along))
         bar.outline.set_visible(False)
         note = textwrap.fill(_note(found, readable), int(13 * figure.get_figwidth()))
         if note:
             figure.supxlabel(note, fontsize=9, x=0.01, ha="left")
     return figure
+
+
+def _default_y(found, x, taken):
+    """The target or the algorithm: the first that leaves room for numbers, if either does."""
+    one_target = found.sizes["target"] == 1 and x != "algorithm"
+    order = ("algorithm", "target") if one_target else ("target", "algorithm")
+    free = [dim for dim in (*order, "kernel", "lengthscale") if dim not in {x, *taken}]
+    if len(free) > 1 and not one_target and set(free[:2]) == set(order) and x in found.dims:
+        _, columns = _places(sweep_dims(found), x, free[0], None, None)
+        if found.sizes[x] * found.sizes[columns] > MOST_WITH_SMALL_NUMBERS:
+            return free[1]
+    return free[0]
+
+
+def _places(dims, x, y, rows, columns):
+    """The dimensions of the rows and of the columns, which are among those that x and y leave."""
+    left = [dim for dim in dims if dim not in (x, y)]
+    wrong = [dim for dim in (rows, columns) if dim is not None and dim not in left]
+    if wrong or (rows is not None and rows == columns):
+        raise ValueError(
+            f"rows is {rows} and columns is {columns}; with {x} as x and {y} as y, they must be "
+            + (
+                f"{' and '.join(left)}, in either order"
+                if len(left) == 2
+                else f"two different ones of {', '.join(left)}"
+            )
+        )
+    if rows is None:
+        rows = next(dim for dim in left if dim != columns)
+    if columns is None:
+        columns = next(dim for dim in reversed(left) if dim != rows)
+    return rows, columns
 
 
 def _scale(numbers, logarithmic):
@@ -139,8 +202,8 @@ def _scale(numbers, logarithmic):
     return Normalize(low - 0.02, high + 0.02)
 
 
-def _draw_panel(axes, panel, scale, form):
-    """Draw one panel; without a form for numbers, there is no room for them."""
+def _draw_panel(axes, panel, scale, form, points):
+    """Draw one panel, with numbers of so many points; without a form, there is no room for them."""
     values, words = panel["value"].values, panel["word"].values
     image = axes.imshow(values, cmap="viridis", norm=scale, aspect="auto", gid="values")
     for (i, j), value in np.ndenumerate(values):
@@ -159,7 +222,7 @@ def _draw_panel(axes, panel, scale, form):
             red, green, blue, _ = image.cmap(scale(value))
             ink = "black" if 0.3 * red + 0.59 * green + 0.11 * blue > 0.5 else "white"
         text = word if nothing else f"{form(value)}\n{word}".strip()
-        axes.text(j, i, text, ha="center", va="center", fontsize=8, color=ink, linespacing=1.1)
+        axes.text(j, i, text, ha="center", va="center", fontsize=points, color=ink, linespacing=1.1)
     axes.grid(False)
     if form:
         for count, line in zip(values.shape, (axes.axhline, axes.axvline), strict=True):
@@ -175,9 +238,10 @@ def _rounded(value):
     )
 
 
-def _number(axes, found, x, y):
+def _number(axes, found, x, y, most):
+    """Name the rows, and as many of the columns as `most`."""
     columns, rows = found[x].values.tolist(), found[y].values.tolist()
-    step = -(-len(columns) // MOST_WITH_NUMBERS)
+    step = -(-len(columns) // min(most, MOST_WITH_NUMBERS))
     axes.set_xticks(range(0, len(columns), step), [_tick(x, c) for c in columns[::step]])
     axes.set_yticks(range(len(rows)), [_tick(y, row) for row in rows])
 
@@ -191,7 +255,12 @@ def _tick(dim, label):
 def _note(found, readable):
     known = set(found["word"].values.ravel()) - {""}
     note = ""
-    if known & {"exp", "floor", "none fits", "undecided"}:
+    hatched = known & {"exp", "floor", "none fits", "undecided"}
+    if hatched and not readable:
+        note = (
+            "Hatched: the curve is not shown to be a power law, and the colour is its mean slope. "
+        )
+    elif hatched:
         note = (
             "Hatched: the curve is not shown to be a power law, and the number is its mean slope. "
             "The word names the model that it follows: exp(-c n^b) (exp) or a power law with a "

@@ -7,9 +7,10 @@ from bqlib.analysis.cells import best_known_of
 from bqlib.analysis.paper import is_papers_cell
 from bqlib.analysis.papers import hayakawa2022_setting
 from bqlib.figures import panels, style
+from bqlib.figures.pages import of_lengthscales
 
 
-def mmd(dataset):
+def mmd(dataset, page=1):
     """MMD against n, a panel for each target, kernel and length-scale.
 
     A line is the median over seeds and its band goes from the smallest to the largest seed. Both
@@ -22,18 +23,27 @@ def mmd(dataset):
     ----------
     dataset : xarray.Dataset
         As :func:`bqlib.open_results` gives it.
+    page : int
+        Where there are several pages, which one: the legend says how many there are.
 
     Returns
     -------
     matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueError
+        If there is no such page.
     """
     dataset = dataset[["mmd", "status"]].compute()
     n = dataset["n"].values
     styles = panels.styles_of(dataset)
     sentences, known = [], []
     with style.ours():
-        figure, cells, letters = panels.grid_of_lengthscales(
-            panels.pairs(dataset), dataset["lengthscale"].values, "MMD to the target"
+        pairs = panels.pairs(dataset)
+        pages, columns = of_lengthscales(list(pairs), dataset["lengthscale"].values)
+        figure, cells, letters, said = panels.grid_of_lengthscales(
+            pairs, pages, columns, page, "MMD to the target"
         )
         for axes, cell in cells:
             if is_papers_cell(dataset, cell):
@@ -53,7 +63,7 @@ def mmd(dataset):
                 panels.draw_guides(axes, n, max(median[0] for _, median in medians.values()))
             panels.write(axes, notes, letters)
         panels.legend(
-            figure, panels.about_seeds(dataset.sizes["seed"]), *panels.about_sets(dataset),
+            figure, *said, panels.about_seeds(dataset.sizes["seed"]), *panels.about_sets(dataset),
             *sentences, *known, handles=panels.handles(styles),
         )  # fmt: skip
     return figure

@@ -8,9 +8,10 @@ from bqlib import published
 from bqlib.analysis.cells import integrands_of
 from bqlib.analysis.paper import is_papers_cell
 from bqlib.figures import panels, style
+from bqlib.figures.pages import MOST_ROWS, of_rows, page_of
 
 
-def out_of_model(dataset):
+def out_of_model(dataset, page=1):
     """Mean absolute error over functions outside the model, a row for each cell.
 
     A row has a panel for each family of functions, and one for the sum of the absolute weights:
@@ -24,10 +25,17 @@ def out_of_model(dataset):
     ----------
     dataset : xarray.Dataset
         As :func:`bqlib.open_results` gives it, of a sweep with integrands outside the space.
+    page : int
+        Where there are several pages, which one: the legend says how many there are.
 
     Returns
     -------
     matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueError
+        If there is no such page.
     """
     contents = json.loads(dataset.attrs["config"])["integrands"]
     integrands = integrands_of(dataset, within=False)
@@ -38,12 +46,14 @@ def out_of_model(dataset):
         for name, pair in panels.pairs(dataset).items()
         for lengthscale in dataset["lengthscale"].values
     ]
+    rows, said = page_of(of_rows(rows, MOST_ROWS), page)
     columns = len(integrands) + 1
     sentences = []
     with style.ours():
         figure, grid = panels.grid(
-            columns, columns, width=max(style.WIDTH, 3.0 * columns), height=3.4, margin=1.0,
-            groups=len(rows), sharey=False, ylabel="mean absolute error",
+            columns, columns, width=max(style.WIDTH, 3.0 * columns),
+            height=3.4 if len(rows) < MOST_ROWS else 2.9, margin=1.0, groups=len(rows),
+            sharey=False, ylabel="mean absolute error",
         )  # fmt: skip
         for row, (pair, cell) in zip(grid, rows, strict=True):
             name = f"{pair}\nlength-scale {cell['lengthscale']:g}".strip()
@@ -61,7 +71,7 @@ def out_of_model(dataset):
             row[-1].set_yscale("log")
             panels.write(row[-1], notes, panels.LETTERS[3], "upper left")
         panels.legend(
-            figure, panels.about_seeds(dataset.sizes["seed"]), *panels.about_sets(dataset),
+            figure, *said, panels.about_seeds(dataset.sizes["seed"]), *panels.about_sets(dataset),
             *sentences, handles=panels.handles(styles),
         )  # fmt: skip
     return figure

@@ -1,16 +1,17 @@
-"""What figures share: a grid of panels, lines with bands, notes and a legend below."""
+"""What figures share: a grid of panels, lines with bands, notes and a legend above."""
 
 import textwrap
-from itertools import product
+from itertools import chain, product
 
 import numpy as np
 from matplotlib.lines import Line2D
 
 from bqlib.figures import style
-from bqlib.rates import FEWEST_SEEDS, log_spaced, mean_interval
+from bqlib.figures.pages import page_of
+from bqlib.over_seeds import FEWEST_SEEDS, mean_interval
+from bqlib.rates import log_spaced
 from bqlib.schema import FAILED, MISSING, OK, POOLS, SWEEP_DIMS, ends_of_sweeps, sizes_of_sets
 
-COLUMNS = {1: 1, 2: 2, 3: 3, 4: 2}  # of so many panels
 LETTERS = {1: 60, 2: 42, 3: 28}  # that fit on a line of notes, where so many panels share a row
 SETS = "Faint lines with a marker at each size: sets, which are made anew for each n."
 BEST_KNOWN = "Dotted, in dark grey: the best designs known, each for its own n."
@@ -79,19 +80,17 @@ def pairs(dataset, **more):
     }
 
 
-def grid_of_lengthscales(groups, lengthscales, ylabel, columns=COLUMNS):
-    """A figure with a panel for each length-scale in each group.
-
-    Each group starts a row of its own, unless there is one length-scale alone.
+def grid_of_lengthscales(groups, pages, columns, page, ylabel):
+    """A page of a figure with a panel for each length-scale in each group.
 
     Parameters
     ----------
     groups : dict
         Title of a group to what it selects of a dataset, as :func:`pairs` gives them.
-    lengthscales : sequence of float
+    pages, columns
+        As :func:`bqlib.figures.pages.of_lengthscales` gives them of these titles.
+    page : int
     ylabel : str
-    columns : dict
-        Number of length-scales to how many panels stand side by side, 3 where it is not there.
 
     Returns
     -------
@@ -100,25 +99,20 @@ def grid_of_lengthscales(groups, lengthscales, ylabel, columns=COLUMNS):
         Each with what it selects.
     letters : int
         Letters that fit on a line of notes.
+    said : list of str
+        Which page it is, if there are several.
     """
-    side_by_side = len(lengthscales) == 1 and len(groups) > 1
-    columns = 2 if side_by_side else columns.get(len(lengthscales), 3)
+    shown, said = page_of(pages, page)
+    side_by_side = len({title for title, _ in shown[0]}) > 1
     figure, by_group = grid(
-        len(groups) if side_by_side else len(lengthscales), columns,
-        width=style.WIDTH if columns > 1 else 6.0, height=3.9, margin=0.9,
-        groups=1 if side_by_side else len(groups), sharey=not side_by_side and "row",
-        ylabel=ylabel,
+        len(shown[0]), columns, width=style.WIDTH if columns > 1 else 6.0, height=3.9, margin=0.9,
+        groups=len(shown), sharey=not side_by_side and "row", ylabel=ylabel,
     )  # fmt: skip
-    cells = [
-        (title, {**selected, "lengthscale": lengthscale})
-        for title, selected in groups.items()
-        for lengthscale in lengthscales
-    ]
     panels = []
-    for axes, (title, cell) in zip(by_group.flat, cells, strict=True):
-        axes.set_title(f"{title}\nlength-scale {cell['lengthscale']:g}".strip())
-        panels.append((axes, cell))
-    return figure, panels, LETTERS[columns]
+    for axes, (title, lengthscale) in zip(by_group.flat, chain(*shown), strict=True):
+        axes.set_title(f"{title}\nlength-scale {lengthscale:g}".strip())
+        panels.append((axes, {**groups[title], "lengthscale": lengthscale}))
+    return figure, panels, LETTERS[columns], said
 
 
 def draw_curves(axes, dataset, name, selected, styles):
@@ -209,7 +203,7 @@ def _ends(lengths, n, ends_of_sweeps):
 
 def draw_means(axes, n, values, look, back, **more):
     """Draw `back` of the means over seeds of `values` (S, len(n)), and of their 95 % intervals."""
-    mean, low, high = back(np.transpose([mean_interval(column) for column in values.T]))
+    mean, low, high = back(np.array(mean_interval(values)))
     axes.fill_between(n, low, high, color=look["color"], alpha=0.2, linewidth=0)
     axes.plot(n, mean, **look, **style.MARKER, **more)
 
@@ -273,7 +267,7 @@ def write(axes, notes, letters, corner="lower left"):
 
 
 def legend(figure, *sentences, handles=None, columns=4):
-    """The legend below a figure: sentences on what is drawn, and its lines.
+    """The legend above the panels: sentences on what is drawn, and its lines.
 
     By default the lines are those that have labels in the panels. Sentences are broken
     into lines that fit into the figure, and long labels stand in fewer columns.
@@ -283,7 +277,7 @@ def legend(figure, *sentences, handles=None, columns=4):
     longest = max((len(handle.get_label()) for handle in handles or ()), default=0)
     columns = max(1, min(columns, int(width / (HANDLE + longest / LETTERS_AN_INCH))))
     figure.legend(
-        handles=handles, loc="outside lower center", ncols=columns, handlelength=3.5,
+        handles=handles, loc="outside upper left", ncols=columns, handlelength=3.5,
         title="\n".join(sentences), title_fontsize=9, alignment="left",
     )  # fmt: skip
 

@@ -3,13 +3,14 @@
 import numpy as np
 
 from bqlib.figures import panels, style
+from bqlib.figures.pages import of_slopes, page_of, spread
 from bqlib.rates import local_slopes, log_spaced
 from bqlib.schema import OK, sizes_of_sets
 
 FIRST = 5  # below it a slope is that of the first few points
 
 
-def slopes(dataset):
+def slopes(dataset, page=1):
     """Local slopes of the MMD and n MMD against n, a column for each length-scale.
 
     A local slope is log2(e_n / e_2n), where e_n is the MMD of n points: it is a for n^-a. Lines
@@ -20,30 +21,42 @@ def slopes(dataset):
     ----------
     dataset : xarray.Dataset
         As :func:`bqlib.open_results` gives it.
+    page : int
+        Where there are several pages, which one: the legend says how many there are.
 
     Returns
     -------
     matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueError
+        If there is no such page.
     """
     dataset = dataset[["mmd", "status"]].compute()
     looks = panels.styles_of(dataset)
     pairs = panels.pairs(dataset)
-    lengthscales = dataset["lengthscale"].values
-    columns = len(lengthscales)
+    pages, columns = of_slopes(list(pairs), dataset["lengthscale"].values)
+    groups, said = page_of(pages, page)
+    halves = [half for group in groups for half in spread([group], columns, rows=1)]
     with style.ours():
         figure, rows = panels.grid(
-            columns, columns, width=max(6.0, 3.0 * columns), height=2.8, margin=0.9,
-            groups=2 * len(pairs), sharey="row",
+            columns, columns, width=max(6.0, 3.0 * columns), margin=0.9, groups=2 * len(halves),
+            height=2.8 if len(halves) == 1 else 2.2, sharey="row",
         )  # fmt: skip
-        for (title, pair), upper, lower in zip(pairs.items(), rows[::2], rows[1::2], strict=True):
+        for (cells,), upper, lower in zip(halves, rows[::2], rows[1::2], strict=True):
             upper[0].set_ylabel(r"$\log_2(\mathrm{MMD}_n\,/\,\mathrm{MMD}_{2n})$")
             lower[0].set_ylabel(r"$n \times \mathrm{MMD}_n$")
-            for i, lengthscale in enumerate(lengthscales):
+            for i, (title, lengthscale) in enumerate(cells):
                 upper[i].set_title(f"{title}\nlength-scale {lengthscale:g}".strip())
-                panel = dataset.sel(pair | {"lengthscale": lengthscale})
+                panel = dataset.sel(pairs[title] | {"lengthscale": lengthscale})
                 _draw_cell(upper[i], lower[i], panel, looks)
+            for j in range(len(cells), columns):
+                upper[j].set_axis_off()
+                lower[j].set_axis_off()
         panels.legend(
             figure,
+            *said,
             panels.about_means(dataset.sizes["seed"]),
             *panels.about_sets(dataset),
             handles=panels.handles(looks),

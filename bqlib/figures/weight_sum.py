@@ -7,9 +7,10 @@ import numpy as np
 from bqlib import published
 from bqlib.analysis.paper import is_papers_cell
 from bqlib.figures import panels, style
+from bqlib.figures.pages import ROWS, of_rows, page_of
 
 
-def weight_sum(dataset):
+def weight_sum(dataset, page=1):
     """Sum of the BQ weights against n, a row for each target and kernel.
 
     On the left, all algorithms with BQ weights at one length-scale: that of Huszar and Duvenaud
@@ -21,16 +22,25 @@ def weight_sum(dataset):
     ----------
     dataset : xarray.Dataset
         As :func:`bqlib.open_results` gives it, of a sweep with BQ weights.
+    page : int
+        Where there are several pages, which one: the legend says how many there are.
 
     Returns
     -------
     matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueError
+        If there is no such page.
     """
     algorithms = json.loads(dataset.attrs["config"])["algorithms"]
     names = [algorithm["name"] for algorithm in algorithms if algorithm["weights"] == "bq"]
     dataset = dataset[["weight_sum", "status"]].sel(algorithm=names).compute()
     styles = panels.styles_of(dataset)
-    rows = panels.pairs(dataset)
+    pairs = panels.pairs(dataset)
+    titles, said = page_of(of_rows(list(pairs), ROWS), page)
+    rows = {title: pairs[title] for title in titles}
     sentences = []
     with style.ours():
         figure, grid = panels.grid(
@@ -68,7 +78,7 @@ def weight_sum(dataset):
             panels.write(right, notes, panels.LETTERS[3], "lower right")  # beside the curves
             left.set_ylim(bottom=0)
         panels.legend(
-            figure, panels.about_seeds(dataset.sizes["seed"]), *panels.about_sets(dataset),
+            figure, *said, panels.about_seeds(dataset.sizes["seed"]), *panels.about_sets(dataset),
             *sentences, handles=panels.handles(styles),
         )  # fmt: skip
     return figure

@@ -4,9 +4,10 @@ from bqlib import published
 from bqlib.analysis.cells import integrands_of
 from bqlib.analysis.paper import is_papers_cell
 from bqlib.figures import panels, style
+from bqlib.figures.pages import of_lengthscales
 
 
-def within_model(dataset):
+def within_model(dataset, page=1):
     """Mean absolute error over functions within the model, a panel for each length-scale.
 
     Lines and bands are those of :func:`bqlib.figures.mmd.mmd`. Where a panel has the settings of
@@ -17,10 +18,17 @@ def within_model(dataset):
     ----------
     dataset : xarray.Dataset
         As :func:`bqlib.open_results` gives it, of a sweep with integrands of the kernel's space.
+    page : int
+        Where there are several pages, which one: the legend says how many there are.
 
     Returns
     -------
     matplotlib.figure.Figure
+
+    Raises
+    ------
+    ValueError
+        If there is no such page.
     """
     integrands = integrands_of(dataset, within=True)
     dataset = dataset[["error", "status"]].sel(integrand=integrands).compute()
@@ -29,10 +37,11 @@ def within_model(dataset):
     more = {"integrand": integrands} if len(integrands) > 1 else {}
     sentences = []
     with style.ours():
-        figure, cells, letters = panels.grid_of_lengthscales(
-            panels.pairs(dataset, **more), dataset["lengthscale"].values, "mean absolute error",
-            columns={1: 1, 2: 2, 3: 2, 4: 2},
-        )  # fmt: skip
+        groups = panels.pairs(dataset, **more)
+        pages, columns = of_lengthscales(list(groups), dataset["lengthscale"].values, three=2)
+        figure, cells, letters, said = panels.grid_of_lengthscales(
+            groups, pages, columns, page, "mean absolute error"
+        )
         for axes, cell in cells:
             cell = {"integrand": integrands[0]} | cell
             if is_papers_cell(dataset, cell):
@@ -43,7 +52,7 @@ def within_model(dataset):
                 panels.draw_guides(axes, n, max(median[0] for _, median in medians.values()))
             panels.write(axes, notes, letters)
         panels.legend(
-            figure, panels.about_seeds(dataset.sizes["seed"]), *panels.about_sets(dataset),
+            figure, *said, panels.about_seeds(dataset.sizes["seed"]), *panels.about_sets(dataset),
             *sentences, handles=panels.handles(styles),
         )  # fmt: skip
     return figure

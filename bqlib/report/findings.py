@@ -8,7 +8,7 @@ import numpy as np
 
 from bqlib.analysis.cells import cells
 from bqlib.analysis.fits import worded
-from bqlib.rates import mean_interval
+from bqlib.over_seeds import mean_interval
 from bqlib.schema import OK
 
 

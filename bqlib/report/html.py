@@ -18,7 +18,7 @@ from PIL import Image
 
 from bqlib.claims import FIRST, PAPERS
 from bqlib.claims.evidence import CORRECTED, FAILS, HOLDS, UNKNOWN
-from bqlib.figures.choice import FIGURES, Figure
+from bqlib.figures.choice import Figure, figure_named
 from bqlib.report import SCRIPT, STYLE, TEMPLATES
 from bqlib.report.formulas import in_parts
 from bqlib.report.summary import summary
@@ -170,12 +170,12 @@ def write_report(results, figures):
     results : path-like
         The experiment's folder, with its curves and figures.
     figures : iterable of str
-        Names of :data:`bqlib.figures.choice.FIGURES`. With claims, the figures of the paper come
-        first, in its order.
+        Names of figures and pages, see :func:`bqlib.figures.choice.figure_named`. With claims, the
+        figures of the paper come first, in its order.
     """
     at = Layout(results)
     judged = read_object(at.folder, CLAIMS) if is_there(at.folder, CLAIMS) else {}
-    drawn = [_picture(at, FIGURES[name]) for name in figures]
+    drawn = [_picture(at, figure_named(name)) for name in figures]
     written = report(summary(at.folder), drawn, judged, _made())
     write_atomically(at.report, written.encode())
 

@@ -104,8 +104,8 @@ class Spec:
 
     def _built(self):
         families = self.target["family"], self.kernel["family"]
-        # A user's own class may keep a state.
-        return self.build() if any(map(plugins.is_place, families)) else self._pair
+        ours = all(isinstance(name, str) and not plugins.is_place(name) for name in families)
+        return self._pair if ours else self.build()  # a user's own class may keep a state
 
     def data_means(self):
         """What the trials of all seeds have in common, to be computed once: see :meth:`run`.

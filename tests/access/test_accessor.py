@@ -31,6 +31,24 @@ def test_it_is_the_functions_with_the_dataset_first():
     assert drawn.get_array().shape == (1, 1)
 
 
+def test_tables_and_heat_maps_fit_no_rate_a_second_time(monkeypatch):
+    curves = sweep({"iid": power_curves(0.5), "sbq": power_curves(1)})
+    given = []
+    fit = fits._fit
+    monkeypatch.setattr(
+        fits, "_fit", lambda cells, *at: given.append(len(cells)) or fit(cells, *at)
+    )
+    found = curves.bq.rates()
+    found["rate"][:] = 0.0  # their user may write into them
+    curves.bq.rate_table((100, 400))
+    (image,) = curves.bq.plot.heatmap(y="target", x="algorithm").axes[0].images
+    assert image.get_array().round(1).tolist() == [[0.5, 1.0]]
+    assert sum(given) == 4  # two cells in two windows
+    curves["mmd"][..., 30] *= 1.01  # and into the curves, which are then fitted anew
+    assert (curves.bq.rates()["rate"] != 0).all()
+    assert sum(given) == 8
+
+
 CHANGES = {
     "where": lambda curves: curves.where(curves["status"] == OK),
     "where drop": lambda curves: curves.where(curves["algorithm"] != "none", drop=True),

@@ -274,3 +274,18 @@ def test_the_misfit_is_that_of_the_model_named_or_the_smallest(fitted):
 def test_curves_without_their_sweep_are_refused(curves):
     with pytest.raises(ValueError, match="lost its attribute config"):
         fits.fit_rates(sweep({"iid": curves["iid"]}).drop_attrs())
+
+
+@pytest.mark.parametrize("seeds", [1, 2, 5, 9])
+def test_the_fits_of_a_cell_do_not_depend_on_other_cells(seeds):
+    """To the last digit: a store may hold the fits of some cells and not of others."""
+    own = {str(i): power_curves(0.4 + 0.1 * i, seeds=seeds, n=60, rng=i) for i in range(11)}
+    own["3"][0, 50:] = np.nan
+    together = fits.fit_rates(sweep(own, windows=((5, 60), (10, 40))))
+    for name in own:
+        alone = fits.fit_rates(sweep({name: own[name]}, windows=((5, 60), (10, 40))))
+        xr.testing.assert_identical(together.sel(algorithm=[name]), alone)
+        for variable, values in alone.data_vars.items():
+            if values.dtype != object:
+                theirs = together[variable].sel(algorithm=[name]).values
+                assert theirs.tobytes() == values.values.tobytes(), variable

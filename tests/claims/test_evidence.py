@@ -5,7 +5,7 @@ from scipy.special import stdtrit
 
 from bqlib.claims import Evidence
 from bqlib.claims.evidence import MissingError, factor_over_seeds, over_seeds
-from bqlib.rates import mean_interval
+from bqlib.over_seeds import mean_interval
 from bqlib.schema import FAILED
 
 FIVE = np.random.default_rng(0).standard_normal((4000, 5))

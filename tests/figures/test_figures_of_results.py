@@ -13,6 +13,9 @@ from bqlib.figures.rate_map import rate_map
 from bqlib.schema import FAILED
 
 N = np.arange(1.0, 101)
+RATES = {"iid": 0.5, "herding": 1.0, "sbq": 1.5}
+NAMES = ("i.i.d.", "herding", "SBQ")
+KERNELS = {"kernels": {name: PAPER["kernels"]["eq"] for name in ("k", "l")}}
 TWO = {"targets": {name: PAPER["targets"]["chen2010_mixture"] for name in ("one", "two")}}
 
 
@@ -120,6 +123,89 @@ def test_each_algorithm_has_a_panel_over_targets_and_lengthscales(results):
     assert [label.get_text() for label in sbq.get_xticklabels()] == ["0.25", "0.5", "1"]
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["one", "two"]
     assert figure.axes[-1].get_ylabel() == "MMD at n = 50"
+
+
+@pytest.fixture
+def grid():
+    """Two targets, two kernels, three length-scales and three algorithms."""
+    own = {name: power_curves(rate, n=60, seeds=2) for name, rate in RATES.items()}
+    return sweep(own, lengthscales=(0.25, 0.5, 1.0), windows=((10, 60),), **TWO, **KERNELS)
+
+
+def test_kernels_have_rows_and_algorithms_columns(grid):
+    figure = heatmap(grid)
+    assert titles(figure) == [f"{kernel}, {name}" for kernel in ("k", "l") for name in NAMES]
+    assert [len(axes.images) for axes in figure.axes[:6]] == [1] * 6
+    places = figure.axes[0].get_gridspec()
+    assert (places.nrows, places.ncols) == (2, 3)
+    for axes, rate in zip(figure.axes, list(RATES.values()) * 2, strict=False):
+        np.testing.assert_allclose(axes.images[0].get_array(), rate, atol=0.15)
+
+
+@pytest.mark.parametrize(
+    "places, shape, first",
+    [
+        ({"rows": "algorithm"}, (3, 2), "i.i.d., k"),
+        ({"columns": "kernel"}, (3, 2), "i.i.d., k"),
+        ({"columns": "target"}, (2, 2), "k, one"),
+        ({"y": "algorithm"}, (2, 2), "one, k"),
+        ({"x": "kernel", "y": "lengthscale", "rows": "target"}, (2, 3), "one, i.i.d."),
+        ({"x": "algorithm", "rows": "lengthscale"}, (3, 2), "length-scale 0.25, k"),
+    ],
+)
+def test_rows_and_columns_of_maps_may_be_chosen(grid, places, shape, first):
+    figure = heatmap(grid, "error", n=60, **places)
+    found = figure.axes[0].get_gridspec()
+    assert ((found.nrows, found.ncols), titles(figure)[0]) == (shape, first)
+    assert len(titles(figure)) == np.prod(shape)
+
+
+@pytest.mark.parametrize(
+    "places",
+    [
+        {"rows": "kernel", "columns": "kernel"},
+        {"y": "target", "rows": "target"},
+        {"y": "target", "columns": "seed"},
+        {"y": "target", "rows": "lengthscale"},
+    ],
+)
+def test_wrong_rows_and_columns_of_maps_are_told_which_are_allowed(grid, places):
+    said = "with lengthscale as x and target as y, they must be kernel and algorithm, in either"
+    with pytest.raises(ValueError, match=said):
+        heatmap(grid, "error", n=60, **places)
+
+
+def test_a_chosen_row_is_not_folded(results):
+    wide = heatmap(results.sel(target="one"), "error", n=9, y="kernel", columns="algorithm")
+    assert wide.axes[0].get_gridspec().ncols == 2
+    many = sweep({f"a{i}": power_curves(1, n=20, seeds=1) for i in range(9)}, **TWO)
+    columns = [
+        heatmap(many, "error", n=9, x="kernel", y="target", **chosen).axes[0].get_gridspec().ncols
+        for chosen in ({}, {"rows": "lengthscale"}, {"columns": "lengthscale"})
+    ]
+    assert columns == [9, 9, 1]
+
+
+def test_a_map_of_many_cells_has_its_numbers_the_way_round_that_leaves_room():
+    own = {f"a{i}": power_curves(1, n=20, seeds=1) for i in range(7)}
+    many = sweep(own, lengthscales=(0.125, 0.25, 0.5, 1.0, 2.0, 4.0), **TWO, **KERNELS)
+    figure = heatmap(many, "error", n=20)
+    assert titles(figure) == ["one, k", "one, l", "two, k", "two, l"]
+    assert len(texts(figure.axes[0])) == 42
+    bare = heatmap(many, "error", n=20, y="target")
+    assert len(titles(bare)) == 14 and texts(bare.axes[0]) == []
+    for drawn in (figure, bare):
+        assert drawn.get_figheight() <= 10
+        drawn.draw_without_rendering()
+
+
+def test_rates_that_are_given_are_drawn(results):
+    rates = fits.fit_rates(results, [(20, 100)])
+    rates["rate"][:] = 3.0
+    figure = heatmap(results, window=(20, 100), rates=rates)
+    assert set(np.ravel(figure.axes[0].images[0].get_array())) == {3.0}
+    with pytest.raises(ValueError, match="window 10-100 was not fitted"):
+        heatmap(results, window=(10, 100), rates=rates)
 
 
 def test_one_target_gives_one_panel_of_algorithms(results):

@@ -8,7 +8,7 @@ from bqlib.figures.kernel_choice import kernel_choice
 from bqlib.figures.refinement import PLANS as REFINED
 from bqlib.figures.refinement import refinement
 from bqlib.figures.submodularity import submodularity
-from bqlib.rates import FEWEST_SEEDS, mean_interval
+from bqlib.over_seeds import FEWEST_SEEDS, mean_interval
 from bqlib.studies import alternatives, cost
 from bqlib.studies import kernel_choice as choice
 from bqlib.studies import refinement as refined

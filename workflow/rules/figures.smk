@@ -1,7 +1,10 @@
-# The figures, each drawn by the function of its name in bqlib/figures.
+# The figures, each drawn by the function of its name in bqlib/figures, page by page.
 
 
 DATASETS = sorted({dataset for figure in FIGURES for dataset in figure.datasets})
+DRAWN = {
+    figure.name: [figure.drawn_by, figure.page, list(figure.datasets)] for figure in FIGURES
+}
 STUDIES = [f"studies/{name}" for name in EXPERIMENT.studies]
 
 
@@ -28,12 +31,12 @@ rule figures:
         "../envs/bqlib.yaml"
     threads: 2
     params:
-        datasets={figure.name: list(figure.datasets) for figure in FIGURES},
+        figures=DRAWN,
         made_by=made_by(
             "figures.py",
             "bqlib.figures.style:save",
-            *(f"bqlib.figures.{figure.name}:{figure.name}" for figure in FIGURES),
-            settings={figure.name: list(figure.datasets) for figure in FIGURES},
+            *(f"bqlib.figures.{name}:{name}" for name in sorted({figure.drawn_by for figure in FIGURES})),
+            settings=DRAWN,
         ),
     script:
         RUN.script("figures.py")

@@ -13,18 +13,21 @@ if __name__ == "__main__":
     from bqlib.running.client import logged
 
     at = Layout(Path(snakemake.output[0]).parent.parent)
-    datasets = snakemake.params.datasets
+    figures = snakemake.params.figures
 
     def draw(name):
-        figure = functions[name](*(open_dataset(at.store(store)) for store in datasets[name]))
+        drawn_by, page, stores = figures[name]
+        which = {"page": page} if page > 1 else {}
+        figure = functions[drawn_by](*(open_dataset(at.store(store)) for store in stores), **which)
         save(figure, [at.figure(name, suffix) for suffix in ("svg", "png")])
 
     with logged(snakemake.log[0], snakemake.output[0]):
         # Loading the libraries takes longer than drawing: they are loaded once, before the fork.
         functions = {
-            name: getattr(import_module(f"bqlib.figures.{name}"), name) for name in datasets
+            name: getattr(import_module(f"bqlib.figures.{name}"), name)
+            for name, *_ in figures.values()
         }
         with ProcessPoolExecutor(snakemake.threads, mp_context=get_context("fork")) as pool:
-            list(pool.map(draw, datasets))
+            list(pool.map(draw, figures))
         made_by = snakemake.params.made_by
         write_record(at.folder, snakemake.output.record, made_by, snakemake.input, snakemake.output)
