@@ -410,7 +410,7 @@ def _figures(pictures, of_the_paper):
     shown = [
         {
             "name": picture.figure.name,
-            "heading": _words(picture.figure.name),
+            "heading": _title(picture.figure),
             "caption": picture.figure.caption,
             "number": picture.figure.number if of_the_paper else None,
             "width": picture.width,
@@ -419,6 +419,12 @@ def _figures(pictures, of_the_paper):
         for picture in pictures
     ]
     return sorted(shown, key=lambda figure: figure["number"] or math.inf)
+
+
+def _title(figure):
+    """The heading of a figure, or of a further page of it."""
+    page = f", page {figure.page}" if figure.page > 1 else ""
+    return f"{_words(figure.drawn_by)}{page}"
 
 
 def _address(picture):

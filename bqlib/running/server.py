@@ -39,7 +39,8 @@ from bqlib.sweep.file import load
 from bqlib.sweep.spec import Spec
 
 ENDING_SECONDS = 8  # for the end of a run whose Snakemake is gone
-TASK_SECONDS = 0.5  # for which trials share a task, as a task costs milliseconds
+TASK_SECONDS = 0.5  # for which trials share a task, as a task costs this process milliseconds
+TASKS_A_SECOND = 100  # that it can serve beside all else; with many workers tasks are longer
 TASKS_PER_THREAD = 3  # that workers have at a time, so that none waits for its next
 CHANGED = "the sweep, a data file or the code changed during the run: start it again"
 
@@ -210,8 +211,9 @@ class Server:
             async with self._turn:  # so that pieces are finished in the order of their requests
                 while left:
                     await self._room(client)
-                    together = TASK_SECONDS / self._seconds.get(_alike(spec), TASK_SECONDS)
-                    some = [left.popleft() for _ in range(min(max(1, int(together)), len(left)))]
+                    wanted = max(TASK_SECONDS, _threads(client) / TASKS_A_SECOND)
+                    together = int(wanted / self._seconds.get(_alike(spec), wanted))
+                    some = [left.popleft() for _ in range(min(max(1, together), len(left)))]
                     self._running += 1
                     tasks.append(asyncio.create_task(run_and_leave(some)))
             await asyncio.gather(*tasks)
