@@ -22,7 +22,8 @@ Score = Callable[[Array, Array], Array]  # of residual (M,) and power (M,), to t
 ROUNDING = 16 * np.finfo(float).eps  # of k(x, x): the error of a power
 BLOCK = 2048  # candidates that are looked at together where the pool comes in blocks
 AHEAD = 8  # columns that are multiplied together: that takes the time of some two
-FEW = 256  # candidates among which the next picks are foreseen
+LEAST_FEW, MOST_FEW = 256, 2048  # candidates among which the next picks are foreseen
+SHARE = 0.02  # of the pool, between these two
 LEAST_BYTES = 16e6  # of a basis for it; a smaller one is read from the processor's cache
 LEAST_USES = 2  # of what was foreseen, for it to have been worth its time
 PAUSE = 4  # picks read one by one where it was not
@@ -157,6 +158,7 @@ class Foresight:
 
     def __init__(self, pool: FixedPool, score: Score):
         self._pool, self._score = pool, score
+        self._few = few_of(len(pool.pool))
         self._products = np.empty((AHEAD, len(pool.pool)))
         self._foreseen: dict[int, tuple[int, Array]] = {}  # rank and product of a candidate
         self._uses, self._missed = LEAST_USES, 0
@@ -185,7 +187,7 @@ class Foresight:
     def _picks_from(self, rank: int, i: int) -> list[int]:
         """The pick i and those that would follow it among the candidates of the highest scores."""
         score = self._score(self._pool.residual, self._pool.power)
-        few = np.union1d(np.argpartition(score, -FEW)[-FEW:], i)
+        few = np.union1d(np.argpartition(score, -self._few)[-self._few :], i)
         part = self._pool.part(few, rank, AHEAD)
         picks, j = [i], int(np.searchsorted(few, i))
         while len(picks) < AHEAD:
@@ -199,6 +201,11 @@ class Foresight:
         return picks
 
 
+def few_of(size: int) -> int:
+    """How many of the candidates are those among which the next picks are foreseen."""
+    return min(size, MOST_FEW, max(LEAST_FEW, int(SHARE * size)))
+
+
 def candidates_of(
     request: Request, memory: float | None, score: Score | None
 ) -> FixedPool | PoolInBlocks:
@@ -208,7 +215,7 @@ def candidates_of(
     n, dim = request.n, embedding.target.dim
     size = request.candidates.size if pool is None else len(pool)
     least = 8 * (size * (dim + 10) + min(size, BLOCK) * (3 * n + dim) + 2 * n**2)
-    if pool is not None and least + 8 * size * (n + AHEAD) <= memory:
+    if pool is not None and least + 8 * (size + few_of(size)) * (n + AHEAD) <= memory:
         return FixedPool(embedding.kernel, pool, embedding.kernel_mean(pool), n, score)
     if least <= memory:
         return PoolInBlocks(request)
