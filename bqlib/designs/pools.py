@@ -70,7 +70,9 @@ class FixedPool:
         self.floors = ROUNDING * self.heights
         self.power = self.heights.copy()
         self.basis = np.empty((capacity, len(pool)))
-        self._repeat_floor = repeat_floor(self.heights)
+        floor = repeat_floor(self.heights)
+        # One number for kernels whose height is the same everywhere: it saves a pass a step.
+        self._repeat_floor = floor[:1] if np.all(floor == floor[:1]) else floor
         # Room for what a step works out: new arrays would cost it twice the time in a large pool.
         self._product, self._size = np.empty((2, len(pool)))
         self._foresight = None if score is None else Foresight(self, score)
@@ -100,9 +102,8 @@ class FixedPool:
         self.residual -= np.multiply(row, residual / root, out=product)
         self.power -= np.multiply(row, row, out=product)
         least = repeat_floor(checked_diagonal(self.kernel, x[None]))
-        np.multiply(least, self._repeat_floor, out=product)
         # From here on it only falls, so that repeats stay without power.
-        self.power[np.abs(gram, out=self._size) >= product] = 0.0
+        self.power[np.abs(gram, out=self._size) >= least * self._repeat_floor] = 0.0
 
     def column(self, interpolant: Interpolant, i: int) -> Array:
         return self.basis[: interpolant.rank, i].copy()
