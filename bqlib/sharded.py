@@ -29,6 +29,7 @@ from bqlib.streams import stream
 from bqlib.weights import bq, uniform
 
 LOOK_SECONDS = 2  # between two looks whether a worker that does not answer is still there
+FIRST_SECONDS = 30  # for the first worker to come, as those of a new cluster may still be starting
 PATIENCE_SECONDS = 600  # for a worker to come in the place of one that was lost
 MOST_LOSSES = 3  # of one part of the pool, without an answer in between
 ACTOR_LOST = "Worker holding Actor was lost"  # as Dask's scheduler says it
@@ -277,12 +278,6 @@ class _Choice:
     height: float
 
 
-@dataclass(frozen=True)
-class _HerdingChoice:
-    score: float
-    x: np.ndarray
-
-
 class _Shard:
     """One worker's part of the pool; lives there as a Dask actor."""
 
@@ -347,7 +342,7 @@ class _HerdingShard(_Shard):
     def best_of_block(self, block):
         score = block.mean - (block.visits + 0.5 * block.diagonal) / (self.known + 1)
         i = np.argmax(score)
-        return _HerdingChoice(score[i], block.pool[i])
+        return SimpleNamespace(score=score[i], x=block.pool[i])
 
 
 @dataclass
@@ -373,9 +368,14 @@ class _Shards:
         self.client, self.kind, self.part = client, kind, part
         self.picks = []
         blocks = range(_block_count(part.candidates))
-        workers = len(self._workers())
-        if workers == 0:
-            raise WorkersLostError("the Dask client has no workers: start some and run again")
+        end = time.monotonic() + FIRST_SECONDS
+        while not (workers := len(self._workers())):
+            if time.monotonic() > end:
+                raise WorkersLostError(
+                    f"the Dask client has no workers, and none came within {FIRST_SECONDS} s: "
+                    "start some and run again"
+                )
+            time.sleep(0.1)
         split = np.array_split(blocks, min(len(blocks), workers))
         self.held = [_Held(own.tolist()) for own in split]
 

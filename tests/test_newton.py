@@ -70,18 +70,25 @@ def foreseen(monkeypatch):
     return found
 
 
-@pytest.mark.parametrize("few", [256, 3])  # which is so few that most guesses are wrong
+@pytest.mark.parametrize("few", [2048, 256, 3])  # which is so few that most guesses are wrong
 @pytest.mark.parametrize("rule", [sbq, omp, fp_greedy, p_greedy])
 def test_picks_do_not_depend_on_what_was_foreseen(foreseen, monkeypatch, rule, few):
     pool = np.concatenate([POOL[:1500], POOL[:500]])  # some of it twice
-    monkeypatch.setattr(pools, "FEW", few)
+    monkeypatch.setattr(pools, "few_of", lambda size: min(few, size))
     points = rule(NORMAL, KERNEL, 120, rng=0, candidates=pool, initial=POOL[3000:3004]).points
     guesses = len(foreseen)
-    assert 0 < guesses < (50 if few == 256 else 110)
+    assert 0 < guesses < (110 if few == 3 else 50)
     monkeypatch.setattr(pools, "LEAST_BYTES", np.inf)
     plain = rule(NORMAL, KERNEL, 120, rng=0, candidates=pool, initial=POOL[3000:3004]).points
     np.testing.assert_array_equal(points, plain)
     assert len(foreseen) == guesses
+
+
+@pytest.mark.parametrize(
+    "size, few", [(5, 5), (256, 256), (9_000, 256), (50_000, 1000), (100_000, 2000), (10**7, 2048)]
+)
+def test_picks_are_foreseen_among_a_share_of_the_pool(size, few):
+    assert pools.few_of(size) == few
 
 
 def test_a_design_ends_alike_where_its_picks_are_foreseen(foreseen):

@@ -190,9 +190,21 @@ def test_the_client_that_is_given_is_the_one_that_works(client):
         sharded.sbq(other, MIXTURE, KERNEL, 5, rng=0, candidates=Candidates(10))
 
 
-def test_without_workers_there_is_an_error():
-    with workers(0, processes=False) as client, pytest.raises(sharded.WorkersLostError):
+def test_without_workers_there_is_an_error(monkeypatch):
+    monkeypatch.setattr(sharded, "FIRST_SECONDS", 0.3)
+    words = "none came within 0[.]3 s: start some"
+    with (
+        workers(0, processes=False) as client,
+        pytest.raises(sharded.WorkersLostError, match=words),
+    ):
         sharded.sbq(client, MIXTURE, KERNEL, 5, rng=0, candidates=Candidates(10))
+
+
+def test_the_first_worker_may_come_later():
+    with workers(0, processes=False) as client:
+        threading.Timer(0.5, client.cluster.scale, (1,)).start()
+        made = sharded.sbq(client, MIXTURE, KERNEL, 5, rng=0, candidates=Candidates(10))
+    assert len(made.points) == 5
 
 
 @pytest.mark.parametrize("design", ALONE)

@@ -22,7 +22,8 @@ Score = Callable[[Array, Array], Array]  # of residual (M,) and power (M,), to t
 ROUNDING = 16 * np.finfo(float).eps  # of k(x, x): the error of a power
 BLOCK = 2048  # candidates that are looked at together where the pool comes in blocks
 AHEAD = 8  # columns that are multiplied together: that takes the time of some two
-FEW = 256  # candidates among which the next picks are foreseen
+LEAST_FEW, MOST_FEW = 256, 2048  # candidates among which the next picks are foreseen
+SHARE = 0.02  # of the pool, between these two
 LEAST_BYTES = 16e6  # of a basis for it; a smaller one is read from the processor's cache
 LEAST_USES = 2  # of what was foreseen, for it to have been worth its time
 PAUSE = 4  # picks read one by one where it was not
@@ -69,7 +70,9 @@ class FixedPool:
         self.floors = ROUNDING * self.heights
         self.power = self.heights.copy()
         self.basis = np.empty((capacity, len(pool)))
-        self._repeat_floor = repeat_floor(self.heights)
+        floor = repeat_floor(self.heights)
+        # One number for kernels whose height is the same everywhere: it saves a pass a step.
+        self._repeat_floor = floor[:1] if np.all(floor == floor[:1]) else floor
         # Room for what a step works out: new arrays would cost it twice the time in a large pool.
         self._product, self._size = np.empty((2, len(pool)))
         self._foresight = None if score is None else Foresight(self, score)
@@ -99,9 +102,8 @@ class FixedPool:
         self.residual -= np.multiply(row, residual / root, out=product)
         self.power -= np.multiply(row, row, out=product)
         least = repeat_floor(checked_diagonal(self.kernel, x[None]))
-        np.multiply(least, self._repeat_floor, out=product)
         # From here on it only falls, so that repeats stay without power.
-        self.power[np.abs(gram, out=self._size) >= product] = 0.0
+        self.power[np.abs(gram, out=self._size) >= least * self._repeat_floor] = 0.0
 
     def column(self, interpolant: Interpolant, i: int) -> Array:
         return self.basis[: interpolant.rank, i].copy()
@@ -157,6 +159,7 @@ class Foresight:
 
     def __init__(self, pool: FixedPool, score: Score):
         self._pool, self._score = pool, score
+        self._few = few_of(len(pool.pool))
         self._products = np.empty((AHEAD, len(pool.pool)))
         self._foreseen: dict[int, tuple[int, Array]] = {}  # rank and product of a candidate
         self._uses, self._missed = LEAST_USES, 0
@@ -185,7 +188,7 @@ class Foresight:
     def _picks_from(self, rank: int, i: int) -> list[int]:
         """The pick i and those that would follow it among the candidates of the highest scores."""
         score = self._score(self._pool.residual, self._pool.power)
-        few = np.union1d(np.argpartition(score, -FEW)[-FEW:], i)
+        few = np.union1d(np.argpartition(score, -self._few)[-self._few :], i)
         part = self._pool.part(few, rank, AHEAD)
         picks, j = [i], int(np.searchsorted(few, i))
         while len(picks) < AHEAD:
@@ -199,6 +202,11 @@ class Foresight:
         return picks
 
 
+def few_of(size: int) -> int:
+    """How many of the candidates are those among which the next picks are foreseen."""
+    return min(size, MOST_FEW, max(LEAST_FEW, int(SHARE * size)))
+
+
 def candidates_of(
     request: Request, memory: float | None, score: Score | None
 ) -> FixedPool | PoolInBlocks:
@@ -208,7 +216,7 @@ def candidates_of(
     n, dim = request.n, embedding.target.dim
     size = request.candidates.size if pool is None else len(pool)
     least = 8 * (size * (dim + 10) + min(size, BLOCK) * (3 * n + dim) + 2 * n**2)
-    if pool is not None and least + 8 * size * (n + AHEAD) <= memory:
+    if pool is not None and least + 8 * (size + few_of(size)) * (n + AHEAD) <= memory:
         return FixedPool(embedding.kernel, pool, embedding.kernel_mean(pool), n, score)
     if least <= memory:
         return PoolInBlocks(request)
