@@ -7,6 +7,8 @@ from bqlib.analysis.papers import is_of_huszar2012
 from bqlib.figures import pages
 from bqlib.integrands import of_model
 
+MOST_PAGES = 12  # of a figure: nobody looks at more, and hours would go into them
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -145,7 +147,8 @@ def choose(experiment):
     Returns
     -------
     tuple of Figure
-        Each with all its pages, in their order.
+        Each with its pages in their order, but no more than :data:`MOST_PAGES`: the figures say of
+        how many pages they are, and their functions draw any.
     """
     names = ["mmd", "slopes"]
     several = len(experiment.lengthscales) > 1 or len(experiment.targets) > 1
@@ -169,7 +172,7 @@ def choose(experiment):
     return tuple(
         figure_named(name if page == 0 else f"{name}-{page + 1}")
         for name in names
-        for page in range(_pages(name, experiment))
+        for page in range(min(_pages(name, experiment), MOST_PAGES))
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
 from project import CONFIG
 
@@ -86,6 +87,13 @@ def test_a_sweep_is_of_the_paper_with_sbq_and_herding_at_its_settings(plain, cha
     sweep = replace(plain, **{"algorithms": (SBQ, HERDING)} | changes)
     assert ("huszar2012" in papers_of(sweep)) is of_the_paper
     assert (PAPER[0] in names(sweep)) is of_the_paper
+
+
+def test_a_sweep_of_many_panels_gets_twelve_pages_of_a_figure(plain):
+    wide = replace(plain, lengthscales=tuple(np.geomspace(0.1, 1, 300)))
+    names = [figure.name for figure in choose(wide)]
+    assert names[:13] == ["mmd", *(f"mmd-{page}" for page in range(2, 13)), "slopes"]
+    assert len(names) < 30
 
 
 @pytest.mark.parametrize("name", FIGURES)
