@@ -28,13 +28,14 @@ class Kept:
             self._files[path.name.partition("-")[0]][path] = set()
         self._delivered = collections.deque()
 
-    def read(self, digest):
-        """Seed to (arrays, seconds) of the trials of a cell."""
+    def read(self, digest, seeds):
+        """Seed to (arrays, seconds) of those trials of a cell that were kept."""
         found, files = {}, self._files.get(digest, {})
-        for path in files:
-            trials = _read(path)
-            files[path] = set(trials)
-            found |= trials
+        for path, own in files.items():
+            if not own or own.intersection(seeds):
+                trials = _read(path)
+                files[path] = set(trials)
+                found |= {seed: trials[seed] for seed in seeds if seed in trials}
         return found
 
     def write(self, digest, outcomes):

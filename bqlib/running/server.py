@@ -40,6 +40,7 @@ from bqlib.sweep.spec import Spec
 
 ENDING_SECONDS = 8  # for the end of a run whose Snakemake is gone
 TASK_SECONDS = 0.5  # for which trials share a task, as a task costs this process milliseconds
+LEAST_SECONDS = 1e-4  # of a trial, as its time is rounded
 TASKS_A_SECOND = 100  # that it can serve beside all else; with many workers tasks are longer
 TASKS_PER_THREAD = 3  # that workers have at a time, so that none waits for its next
 CHANGED = "the sweep, a data file or the code changed during the run: start it again"
@@ -156,8 +157,7 @@ class Server:
 
         An outcome is arrays, or why there are none. Trials that were kept are not run again.
         """
-        kept = self.kept.read(spec.digest)
-        done = {seed: kept[seed] for seed in seeds if seed in kept}
+        done = self.kept.read(spec.digest, seeds)
         study = not isinstance(spec, Spec)
         self.progress.count(len(done), study=study)
         rest = [seed for seed in seeds if seed not in done]
@@ -197,7 +197,8 @@ class Server:
             failed = len(found) - len(good)
             self.progress.count(len(found), failed, study=not isinstance(spec, Spec))
             if good:
-                self._seconds[_alike(spec)] = fmean(seconds for _, seconds in good.values())
+                mean = fmean(seconds for _, seconds in good.values())
+                self._seconds[_alike(spec)] = max(mean, LEAST_SECONDS)
                 await self._aside(self.kept.write, spec.digest, good)
 
         async def run_and_leave(seeds):

@@ -10,26 +10,31 @@ from bqlib.running.worker import memory_limited
 
 def test_kept_trials_outlive_a_run_and_are_forgotten_in_time(tmp_path, monkeypatch):
     trials = kept.Kept(tmp_path / "kept")
-    assert trials.read("digest") == {}
+    assert trials.read("digest", range(9)) == {}
     trials.write("digest", {0: ({"mmd": np.arange(3.0)}, 1.5), 3: ({"reason": ""}, 0.5)})
     again = kept.Kept(tmp_path / "kept")
-    curves, seconds = again.read("digest")[0]
+    curves, seconds = again.read("digest", range(9))[0]
     assert curves["mmd"].tolist() == [0, 1, 2] and seconds == 1.5
-    assert again.read("digest")[3] == ({"reason": ""}, 0.5)
+    assert again.read("digest", [3, 4]) == {3: ({"reason": ""}, 0.5)}
+    assert again.read("digest", [4]) == {}
     (file,) = trials.folder.iterdir()
     whole = file.read_bytes()
     file.write_bytes(whole[:-9])  # cut short
-    assert trials.read("digest") == {}
+    assert trials.read("digest", range(9)) == {}
     file.write_bytes(whole)
     file.chmod(0o620)
-    assert trials.read("digest") == {}  # others may have written it
+    assert trials.read("digest", range(9)) == {}  # others may have written it
     file.chmod(0o600)
     monkeypatch.setattr(kept, "KEPT_PIECES", 2)
     trials.write("digest", {5: ({"reason": ""}, 0.5)})
     for digest in ("digest", "second", "third"):
-        assert set(trials.read("digest")) == {0, 3, 5}
+        assert set(trials.read("digest", range(9))) == {0, 3, 5}
         trials.delivered(digest, [0, 1, 2, 3])
-    assert set(trials.read("digest")) == set(kept.Kept(trials.folder).read("digest")) == {5}
+    assert (
+        set(trials.read("digest", range(9)))
+        == set(kept.Kept(trials.folder).read("digest", range(9)))
+        == {5}
+    )
 
 
 def test_kept_trials_are_read_where_memory_is_limited(tmp_path):
@@ -45,4 +50,4 @@ def test_kept_trials_are_read_where_memory_is_limited(tmp_path):
     huge.chmod(0o600)
     with memory_limited(2**32):
         found = kept.Kept(trials.folder)
-        assert set(found.read("digest")) == {0} and found.read("other") == {}
+        assert set(found.read("digest", range(9))) == {0} and found.read("other", range(9)) == {}

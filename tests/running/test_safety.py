@@ -143,16 +143,16 @@ def test_kept_trials_are_data(tmp_path):
     kept, witness = Kept(tmp_path / "kept"), tmp_path / "ran"
     outcome = {"mmd": np.arange(3.0), "rank_reached": 3.0, "reason": "it ends"}, 1.5
     kept.write("digest", {0: outcome})
-    arrays, seconds = kept.read("digest")[0]
+    arrays, seconds = kept.read("digest", [0])[0]
     assert seconds == 1.5 and arrays["reason"] == "it ends" and arrays["rank_reached"] == 3.0
     assert type(arrays["reason"]) is str and arrays["mmd"].tolist() == [0, 1, 2]
     [file] = kept.folder.iterdir()
     packed = pickle.dumps(Payload(witness))
     for hostile in (packed, b"", b"PK\x03\x04" + packed, file.read_bytes()[:-9]):
         file.write_bytes(hostile)
-        assert kept.read("digest") == {}
+        assert kept.read("digest", [0]) == {}
     np.savez(file, **{"0/mmd": np.array([Payload(witness)], dtype=object)})
-    assert kept.read("digest") == {}
+    assert kept.read("digest", [0]) == {}
     assert not witness.exists()
     pickle.loads(packed)  # the control
     assert witness.exists()
@@ -202,7 +202,7 @@ def test_a_run_writes_through_no_link_among_its_results(tmp_path):
     [file] = kept.folder.iterdir()
     file.unlink()
     file.symlink_to(victim)
-    assert Kept(at.kept).read("digest") == {}
+    assert Kept(at.kept).read("digest", [0]) == {}
     kept.write("digest", {0: ({"mmd": np.zeros(1)}, 1.0)})
     assert victim.read_text() == "precious"
     assert stat.S_IMODE(kept.folder.stat().st_mode) == 0o700
@@ -279,7 +279,7 @@ def test_a_hostile_file_in_any_place_of_results_runs_nothing(
                 given = [command, str(results)] + ["out.csv"] * (command == "export")
                 assert main(given) in (0, 1, 2)
             cancel_jobs(results)
-            Kept(at.kept).read("digest")
+            Kept(at.kept).read("digest", [0])
         if known is None:
             file.unlink()
         else:
