@@ -25,7 +25,7 @@ from snakemake.scheduling.job_scheduler import JobScheduler
 from snakemake.workflow import NOTHING_TO_BE_DONE_MSG
 
 from bqlib.results.layout import PIECE
-from bqlib.running.progress import CLEAR, say
+from bqlib.running.progress import CLEAR, may_stand, say
 from bqlib.sweep import shipped
 
 
@@ -233,11 +233,12 @@ class _Screen(logging.Filter):
                 say(f"jobs: {_told(record.stats)}", stream)
             return False
         if event == LogEvent.JOB_ERROR:
-            say(f"a job of {record.rule_name} failed: see {', '.join(record.log)}", stream)
+            where = f": see {', '.join(map(str, record.log))}" if record.log else ""
+            say(f"a job of {record.rule_name} failed{where}", stream)
             return False
         if record.levelno < logging.WARNING and record.getMessage() != NOTHING_TO_BE_DONE_MSG:
             return False
-        if stream.isatty():
+        if may_stand(stream):
             with suppress(OSError):
                 stream.write(CLEAR)
         return True

@@ -104,8 +104,9 @@ class Spec:
 
     def _built(self):
         families = self.target["family"], self.kernel["family"]
-        # A user's own class may keep a state.
-        return self.build() if any(map(plugins.is_place, families)) else self._pair
+        # A user's own class or function may keep a state.
+        own = any(not isinstance(name, str) or plugins.is_place(name) for name in families)
+        return self.build() if own else self._pair
 
     def data_means(self):
         """What the trials of all seeds have in common, to be computed once: see :meth:`run`.
