@@ -231,7 +231,7 @@ class Progress:
 
 def may_stand(stream):
     """Whether a line may stand and be drawn again: on a terminal that knows how to clear one."""
-    return stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+    return stream.isatty() and (os.environ.get("TERM") or "dumb") != "dumb"
 
 
 def say(text, stream=None):

@@ -148,7 +148,9 @@ def kill_once(folder, seed, undisturbed, make=Checkout):
         for name in undisturbed | found
         if found.get(name) != undisturbed.get(name)
     ]
-    left = [path for path in checkout.results.rglob(".*") if path.name != ".lock"]
+    left = [
+        path for path in checkout.results.rglob(".*") if path.name not in (".lock", ".status.json")
+    ]
     faults += [f"{path} is left" for path in (*left, *place.iterdir())]
     faults += [f"is alive at the end: {words}" for words in _shown(checkout.folder)]
     said = " | ".join(line for line in output.splitlines() if line.startswith("[bqlib]"))

@@ -68,7 +68,7 @@ def trials(first, last, cell=CELL):
         (
             100,
             "[bqlib] 50010 of 100000 trials done, 1234 failed, 3 h left, 0 of 20 seeds of studies, "
-            "1 of 2 cells",
+            "5 a second",
         ),
         (60, "50010 of 100000 trials done, 1234 failed, 3 h left"),
         (40, "50010/100000 done, 1234 failed"),
