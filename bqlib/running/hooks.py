@@ -435,7 +435,7 @@ class Run:
             when = "to go on" if self._told or self.is_module else "once the cause is mended"
             how = " with --rerun-incomplete" if self.is_module else ""
             if logs and not self._told:
-                self._say(f"all that Snakemake said is in {', '.join(map(os.path.relpath, logs))}")
+                self._say(f"Snakemake's log is {', '.join(map(os.path.relpath, logs))}")
             self._say(
                 f"finished pieces are kept in {results}: {when}, give the same command again{how}"
             )

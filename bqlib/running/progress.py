@@ -130,10 +130,11 @@ class Progress:
             self._note()
 
     def _is_time_to_speak(self, now):
-        """Whether all is done, or a while has passed, and there is something new."""
+        """Whether there is something new, and all is done and made, or a while has passed."""
         if self._said == self._now:
             return False
         complete = self.done == self.trials and not self.seeds_left
+        complete &= self._cells_done() == self.cells
         return complete or self._spoken is None or now - self._spoken >= SPEAK_SECONDS
 
     def end(self):
