@@ -74,7 +74,10 @@ def test_a_narrow_terminal_has_one_line_that_stands(checkout):
     assert sum("of 12 trials done" in line for line in said) == 1, said  # the others were cleared
     logged = TIMED.findall(Layout(checkout.results).log("run").read_text())
     lasting = [line.removeprefix("[bqlib] ") for line in said if line.startswith("[bqlib] ")]
-    assert lasting[0].startswith("jobs: ") and set(lasting[1:]) <= set(logged)
+    assert lasting[0].startswith("jobs: ") and "results are in results/small" in lasting
+    # The last line that stood has been logged as trials ended, with the workers of then.
+    assert {line for line in lasting[1:] if "trials done" not in line} <= set(logged)
+    assert any(line.startswith("12 of 12 trials done, 1 failed, 2 of 2 cells") for line in logged)
     found = read_status(checkout.results)
     assert (found.trials_done, found.trials, found.failed) == (12, 12, 1)
     assert (found.cells_done, found.cells) == (2, 2) and found.ended is not None
@@ -110,5 +113,5 @@ def test_errors_reach_the_screen_with_the_log_that_has_all(checkout):
     code, screen = on_terminal(checkout, 80, "--until", "rates", "--verbose")
     assert code == 1 and "Job stats:" in screen and "RuleException" in screen
     checkout.edit("workflow/scripts/rates.py", "assert 0, 'no rates'; curves = ", "curves = ")
-    code, screen = on_terminal(checkout, 80, "nothing.txt")
+    code, screen = on_terminal(checkout, 80, "--", "nothing.txt")
     assert code == 1 and "MissingRuleException" in screen

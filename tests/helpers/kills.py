@@ -162,8 +162,8 @@ def kill_once(folder, seed, undisturbed, make=Checkout):
 
 def _reached(checkout, stage, run):
     """Wait until a run has reached a stage; whether it did."""
-    sign = checkout.results / "logs" / {"piece": "pieces"}.get(stage, f"{stage}.log")
-    while stage != "start" and not sign.exists():
+    sign = {"piece": "pieces*"}.get(stage, f"{stage}.log")
+    while stage != "start" and not any((checkout.results / "logs").glob(sign)):
         if run.poll() is not None:
             return False
         time.sleep(0.01)
