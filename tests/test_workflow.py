@@ -124,7 +124,7 @@ def test_a_study_runs_once_and_again_when_its_code_changes(grown):
     grown.sweep.write_text(grown.sweep.read_text() + "studies: [submodularity]\n")
     ran = grown.run("--until", "study")
     assert ran.returncode == 0 and jobs(ran.output)["study"] == 1, ran.output
-    assert "piece" not in jobs(ran.output) and "2 of 2 trials done" in ran.output
+    assert "piece" not in jobs(ran.output) and "2 of 2 seeds of studies" in ran.output
     study = open_dataset(grown.results / "studies" / "submodularity.zarr")
     assert study.sizes["seed"] == 2 and study.attrs["lengthscale"] == 0.5
     assert (study.greedy <= study.best * (1 + 1e-12)).all()

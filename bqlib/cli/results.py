@@ -62,12 +62,17 @@ def status(results, as_json):
         raise NoAnswerError(no_results(results))
     try:
         found = read_status(folder)
+        owner = session.owner_of(folder)
+        if found is None and owner:
+            raise NoAnswerError(
+                f"{results}: a run works on it ({owner}) and has told no status: it has just "
+                "begun, or each of its jobs does its own work; for counts: bqlib plan SWEEP"
+            )
         if found is None:
             silent = (
                 f"{results}: its run left no status; to see what is there: bqlib show {results}"
             )
             raise NoAnswerError(silent if has_results(folder) else no_results(results))
-        owner = session.owner_of(folder)
     except RunError as error:
         raise NoAnswerError(error) from None
     if as_json:

@@ -14,7 +14,7 @@ PROVENANCE = "provenance.json"
 CURVES, RATES, FUNCTION_ERRORS = "curves.zarr", "rates.zarr", "function_errors.zarr"
 CLAIMS, REPORT = "claims.json", "report.html"
 PIECES, TIMINGS, STUDIES, FIGURES = "pieces", "timings", "studies", "figures"
-RECORDS = "records"
+RECORDS, RUN_LOG = "records", "run"
 # What a run makes and the manifest covers. Nothing is read from logs and benchmarks but times, and
 # records describe the code as well.
 PARTS = (

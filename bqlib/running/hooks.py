@@ -24,6 +24,7 @@ from snakemake.sourcecache import LocalGitFile, LocalSourceFile
 from bqlib.results.blocks import blocks_of
 from bqlib.results.layout import (
     RESULTS,
+    RUN_LOG,
     Layout,
     head,
     job_name_of_study,
@@ -55,7 +56,7 @@ from bqlib.running.journal import note_name
 from bqlib.running.module import SWEEP, refuse_another, refuse_moved_outputs, stated_sweep
 from bqlib.running.paths import Paths, announce
 from bqlib.running.preflight import check_origin, check_results_folder, why_jobs_fail
-from bqlib.running.progress import say
+from bqlib.running.progress import note, say
 from bqlib.running.settings import default_sweep, refuse_settings, site_file
 from bqlib.running.site import read_site
 from bqlib.sweep import shipped
@@ -197,6 +198,7 @@ class Run:
         self._session = self._scratch = self._failure = None
         self._starting = threading.Lock()
         self._settled, self._batches = False, None
+        self._unnoted = []  # what was said before the run's process made a log
         self._told = ""  # by whom this process was told to end
         self._lost = False  # whether the run's process has ended untold
         self._code = 1  # exit code of a run that fails
@@ -281,7 +283,9 @@ class Run:
         taken = sum(len(block.seconds) for block in blocks if not block.there)
         if taken:
             left = sum(len(block.missing) for block in blocks)
-            say(f"{taken} finished trials are taken over into new pieces, {left} are to compute")
+            self._say(
+                f"{taken} finished trials are taken over into new pieces, {left} are to compute"
+            )
         lost = [block.piece for block in blocks if block.outdated]
         lost += [
             path_of_study(study.name)
@@ -289,13 +293,13 @@ class Run:
             if head(at.study(study.name)).exists() and study.name not in names
         ]
         if lost:
-            say(
+            self._say(
                 f"{len(lost)} pieces or studies of another sweep or of other code are replaced, "
                 f"the first is {lost[0]}: to keep them, give the sweep another name"
             )
         if is_dry_run():
             for line in cost.totals(cost.plan(self.experiment, at.folder)):
-                say(line)
+                self._say(line)
 
     def start(self):
         """Start the run's process; ends this process where that cannot be."""
@@ -304,7 +308,7 @@ class Run:
             if submits_jobs(self._workflow):
                 note_name(self.paths.results, "slurm", self._workflow.scheduler._executor.run_uuid)
         except RunError as error:
-            say(error)
+            self._say(error)
             raise SystemExit(1) from None
 
     def _answer(self):
@@ -324,6 +328,7 @@ class Run:
                 except RunError as error:
                     self._failure = error
                     raise
+                self._note()
                 if self.is_module:
                     self._end_with_workflow()
             return self._session.socket
@@ -353,7 +358,7 @@ class Run:
             succeed(log)
 
         def error(log):
-            self._tell(True, session.stop(running))
+            self._tell(True, session.stop(running), log)
             atexit.unregister(at_exit)
             fail(log)
 
@@ -373,23 +378,43 @@ class Run:
             name = signal.Signals(number).name
             self._told = "interrupted" if number == signal.SIGINT else f"told to end by {name}"
             self._code = 128 + number
-            say(f"{self._told}: ending what runs")
+            self._say(f"{self._told}: ending what runs")
         logger.setLevel("CRITICAL")  # or Snakemake reports each job that ends
         if self._session:
             session.interrupt(self._session)
             if submits_jobs(self._workflow):
-                say("Slurm's jobs are cancelled; Snakemake may take three minutes to notice")
+                self._say("Slurm's jobs are cancelled; Snakemake may take three minutes to notice")
                 # It takes locks which the thread that the signal interrupts may hold.
                 threading.Thread(target=cancel_jobs, args=[self._workflow], daemon=True).start()
         raise SystemExit(128 + number)
 
-    def end(self, error=False):
-        """Stop the run's process, and say in the last lines how it went and what to do next."""
+    def _say(self, text):
+        """Say a line, which goes to the log of the run as well, if there is one."""
+        say(text)
+        self._unnoted.append(text)
+        if self._session:
+            self._note()
+
+    def _note(self):
+        """Put what was said into the log."""
+        for text in self._unnoted:
+            note(Layout(self.paths.results).log(RUN_LOG), text)
+        self._unnoted = []
+
+    def end(self, error=False, logs=()):
+        """Stop the run's process, and say in the last lines how it went and what to do next.
+
+        Parameters
+        ----------
+        error : bool
+        logs : iterable of path-like
+            Snakemake's own.
+        """
         if error and submits_jobs(self._workflow):
             cancel_jobs(self._workflow)
         complete = not error and self._has_all_pieces()
         reason = session.stop(self._session, complete) if self._session else ""
-        failed = self._tell(error, reason)
+        failed = self._tell(error, reason, logs)
         if error or failed:
             raise SystemExit(self._code if error else SOME_FAILED)
 
@@ -400,24 +425,28 @@ class Run:
         """Whether no trial need be kept; a run may have been asked for a part of its sweep."""
         return all(Layout(self.paths.results).piece(name).exists() for name in self._pieces())
 
-    def _tell(self, error, reason):
+    def _tell(self, error, reason, logs=()):
         """Say how the run went and what to do next; what is known of failed trials."""
         results, trials = self.paths.results, self.experiment.trial_count()
         failed = failed_trials(results, self._pieces())
         if error:
             why = "the workflow ended before it was complete" if self.is_module else ""
-            say(f"stopped: {self._told or reason or why or why_jobs_fail(results)}")
+            self._say(f"stopped: {self._told or reason or why or why_jobs_fail(results)}")
             when = "to go on" if self._told or self.is_module else "once the cause is mended"
             how = " with --rerun-incomplete" if self.is_module else ""
-            say(f"finished pieces are kept in {results}: {when}, give the same command again{how}")
+            if logs and not self._told:
+                self._say(f"Snakemake's log is {', '.join(map(os.path.relpath, logs))}")
+            self._say(
+                f"finished pieces are kept in {results}: {when}, give the same command again{how}"
+            )
         else:
             report = Layout(results).report
             hint = f"; read {report.name} first" if report.exists() else ""
-            say(f"results are in {results}{hint}")
+            self._say(f"results are in {results}{hint}")
         if failed:
             name, seed, why = failed[0]
-            say(f"{len(failed)} of {trials} trials failed")
-            say(f"the first is {name.rpartition('/')[0]}, seed {seed}: {why}")
+            self._say(f"{len(failed)} of {trials} trials failed")
+            self._say(f"the first is {name.rpartition('/')[0]}, seed {seed}: {why}")
             for sentence in advice([why for _, _, why in failed], results):
-                say(sentence)
+                self._say(sentence)
         return failed

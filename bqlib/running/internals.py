@@ -25,7 +25,7 @@ from snakemake.scheduling.job_scheduler import JobScheduler
 from snakemake.workflow import NOTHING_TO_BE_DONE_MSG
 
 from bqlib.results.layout import PIECE
-from bqlib.running.progress import CLEAR, say
+from bqlib.running.progress import CLEAR, may_stand, say
 from bqlib.sweep import shipped
 
 
@@ -205,7 +205,8 @@ def is_dry_run():
 def quieten(log):
     """Leave the screen to the run: of what Snakemake says, its errors and what is to be done.
 
-    With ``--verbose`` it says all. Its log, below ``.snakemake/log``, has all in any case.
+    With ``--verbose`` it says all that ``quiet`` of the profile lets through. So does its log, below
+    ``.snakemake/log``, in any case.
     Handlers of its `log` for the screen have the name ``DefaultStreamHandler``. If that changes, it
     says all.
     """
@@ -214,8 +215,25 @@ def quieten(log):
         return
     for handler in log.handlers:
         if handler.name == "DefaultStreamHandler":
+            # Before Snakemake's own, which our profiles let drop what it tells of jobs.
+            handler.filters.insert(0, _JobErrors(handler))
             handler.addFilter(_Screen(handler))
             handler.nocolor = handler.nocolor or bool(os.environ.get("NO_COLOR"))
+
+
+class _JobErrors(logging.Filter):
+    """Of what Snakemake tells of a job that failed, its log: the job itself has said why."""
+
+    def __init__(self, handler):
+        super().__init__()
+        self._handler = handler
+
+    def filter(self, record):
+        if getattr(record, "event", None) != LogEvent.JOB_ERROR:
+            return True
+        where = f": see {', '.join(map(str, record.log))}" if record.log else ""
+        say(f"a job of {record.rule_name} failed{where}", self._handler.stream)
+        return False
 
 
 class _Screen(logging.Filter):
@@ -232,12 +250,9 @@ class _Screen(logging.Filter):
                 self._stats = record.stats
                 say(f"jobs: {_told(record.stats)}", stream)
             return False
-        if event == LogEvent.JOB_ERROR:
-            say(f"a job of {record.rule_name} failed: see {', '.join(record.log)}", stream)
-            return False
         if record.levelno < logging.WARNING and record.getMessage() != NOTHING_TO_BE_DONE_MSG:
             return False
-        if stream.isatty():
+        if may_stand(stream):
             with suppress(OSError):
                 stream.write(CLEAR)
         return True

@@ -8,10 +8,11 @@ import sys
 import time
 from collections import Counter
 
-from bqlib.results.files import write_atomically
+from bqlib.results.files import open_itself, write_atomically
 from bqlib.results.text import duration
 from bqlib.running.status import Status, as_json
 
+TIME = "%Y-%m-%d %H:%M:%S"  # of lines in the log
 DRAW_SECONDS = 0.5  # between two looks of the line that stands on a terminal
 SPEAK_SECONDS = 30  # between two lines where there is no terminal, and in the log
 NOTE_SECONDS = 5  # between two files of status
@@ -21,85 +22,136 @@ CLEAR = "\r\x1b[K"  # the line that stands
 class Progress:
     """Counts what a run does, and tells it.
 
-    On a terminal, one line stands and is drawn again; elsewhere a line comes now and then.
+    On a terminal, one line stands and is drawn again; elsewhere a line comes now and then. The log
+    has these lines in any case. Each trial counts once, however often a run is asked for it.
 
     Parameters
     ----------
-    trials, done, failed : int
-        Trials of the whole sweep, those that were done before, and those of them that failed.
-    cells : dict of Cell to int
-        Number of pieces of each cell that are still to be made.
-    others : int
+    trials : int
+        Of the whole sweep.
+    done, failed : iterable of (Cell, int)
+        Cell and seed of the trials that were done before, and of those of them that failed.
+    pieces : iterable of (Cell, str), optional
+        Cell and name of the pieces that are still to be made.
+    cells : int
+        Of the whole sweep.
+    seeds : int
         Seeds of studies that are still to be run.
-    path : Path, optional
-        The file of status.
+    path, log : Path, optional
+        The file of status, and the log.
     name : str, optional
         Of the sweep, where a workflow may have several.
     """
 
-    def __init__(self, trials, done=0, failed=0, cells=None, others=0, path=None, name=""):
-        self._cells = Counter(cells or {})
-        self._all_cells = len(self._cells)
-        self.trials, self.done, self.failed, self.others = trials, done, failed, others
+    def __init__(
+        self,
+        trials,
+        done=(),
+        failed=(),
+        pieces=(),
+        cells=0,
+        seeds=0,
+        path=None,
+        log=None,
+        name="",
+    ):
+        self._done, self._failed, self._pieces = set(done), set(failed), set(pieces)
+        self._unfinished = Counter(cell for cell, _ in self._pieces)
+        self.trials, self.cells, self.seeds = trials, cells, seeds
         self.workers, self.dashboard = 0, ""
-        self._path, self._start = path, f"[bqlib] {name}: " if name else "[bqlib] "
+        self._path, self._log = path, log
+        self._start = f"[bqlib] {name}: " if name else "[bqlib] "
         self._began = self._spoken = self._drawn = self._noted = None
         self._now = self._said = 0  # trials and seeds of studies that this run has done, has told
-        self._stands = self._studies = False  # whether a line stands, and whether studies run
+        self._studied = set()  # seeds of studies that it has done
+        self._stands = False  # whether a line stands
+
+    @property
+    def done(self):
+        """Number of trials that are done."""
+        return len(self._done)
+
+    @property
+    def failed(self):
+        """Number of trials that failed."""
+        return len(self._failed)
+
+    @property
+    def seeds_left(self):
+        """Number of seeds of studies that are still to be run."""
+        return max(self.seeds - len(self._studied), 0)
 
     def say(self, text):
         """A line that stays."""
         self._write(f"{self._start}{text}\n")
+        note(self._log, text)
 
-    def count(self, done, failed=0, study=False):
-        """Count trials, or seeds of a study, that were done."""
-        if not done:
-            return
-        self._began = self._began or time.monotonic()
-        self._now += done
-        self._studies |= study
-        if study:
-            self.others = max(self.others - done, 0)
-        else:
-            self.done, self.failed = self.done + done, self.failed + failed
-            self.trials = max(self.trials, self.done)
-        self.tell()
+    def count(self, done, failed=()):
+        """Count trials that were done, and those of them that failed, as (cell, seed)."""
+        self._done.update(done)
+        self._failed.difference_update(done)
+        self._failed.update(failed)
+        self._counted(len(done))
+
+    def count_seeds(self, done):
+        """Count seeds of studies that were done, as (name, seed)."""
+        self._studied.update(done)
+        self._counted(len(done))
+
+    def _counted(self, number):
+        if number:
+            self._began = self._began or time.monotonic()
+            self._now += number
+            self.tell()
 
     def show(self, dashboard):
         """Name the address of the dashboard from now on."""
         self.dashboard = dashboard
 
-    def piece(self, cell):
+    def piece(self, cell, name):
         """Count a piece of a cell."""
-        self._cells[cell] -= 1
+        if (cell, name) in self._pieces:
+            self._pieces.remove((cell, name))
+            self._unfinished[cell] -= 1
 
     def tell(self):
         """Tell what there is to tell, if it is time."""
         now = time.monotonic()
-        if self._began is not None and sys.stdout.isatty():
-            if self._drawn is None or now - self._drawn >= DRAW_SECONDS:
-                self._drawn = now
-                self._draw()
-        elif self._began is not None and self._is_time_to_speak(now):
-            self._spoken, self._said = now, self._now
-            self.say(self.text())
+        stands = may_stand(sys.stdout)
+        if self._began is not None and self._is_time_to_speak(now):
+            self._spoken = now
+            self._speak(shown=not stands)
+        is_due = self._drawn is None or now - self._drawn >= DRAW_SECONDS
+        if self._began is not None and stands and is_due:
+            self._drawn = now
+            self._draw()
         if self._path and (self._noted is None or now - self._noted >= NOTE_SECONDS):
             self._noted = now
             self._note()
 
     def _is_time_to_speak(self, now):
-        """Whether all is done, or a while has passed, and there is something new."""
+        """Whether there is something new, and all is done and made, or a while has passed."""
         if self._said == self._now:
             return False
-        complete = self.done == self.trials and not self.others
+        complete = self.done == self.trials and not self.seeds_left
+        complete &= self._cells_done() == self.cells
         return complete or self._spoken is None or now - self._spoken >= SPEAK_SECONDS
 
     def end(self):
         """Tell how far the run has come."""
-        if self._said != self._now:
-            self.say(self.text())
+        if may_stand(sys.stdout) and self._began is not None:
+            self._write(f"{self._start}{self.text()}\n")  # where the line stood
+            self._speak(shown=False)
+        else:
+            self._speak()
         if self._path:
             self._note(ended=time.time())
+
+    def _speak(self, shown=True):
+        """Tell what is new, in the log and perhaps on the screen."""
+        if self._said != self._now:
+            self._said = self._now
+            self.say(self.text()) if shown else note(self._log, self.text())
 
     def status(self, ended=None):
         """What the file of status says."""
@@ -109,35 +161,45 @@ class Progress:
             started=time.time() - (time.monotonic() - (self._began or time.monotonic())),
             told=time.time(),
             ended=ended,
-            cells=self._all_cells,
-            cells_done=sum(left <= 0 for left in self._cells.values()),
+            cells=self.cells,
+            cells_done=self._cells_done(),
             trials=self.trials,
             trials_done=self.done,
             failed=self.failed,
-            seeds_of_studies_left=self.others,
+            seeds_of_studies_left=self.seeds_left,
             a_second=self._rate(),
             workers=self.workers,
             dashboard=self.dashboard,
         )
 
     def text(self, width=None):
-        """One line of at most so many letters, what matters most first."""
-        found = self.status()
-        left = self._left()
-        parts = [
+        """One line of at most so many letters, what matters most first.
+
+        Where not even the trials have room, they are told in fewer words, and no number is cut.
+        """
+        left, rate = self._left(), self._rate()
+        heads = [
             f"{self.done} of {self.trials} trials done, {self.failed} failed",
+            f"{self.done}/{self.trials} done, {self.failed} failed",
+            f"{self.done}/{self.trials}",
+            "",
+        ]
+        parts = [
             f"{duration(left)} left" if left else "",
-            f"{found.cells_done} of {found.cells} cells" if found.cells else "",
-            f"{self.others} seeds of studies left" if self.others else "",
-            f"{found.a_second:.3g} a second" if found.a_second else "",
+            f"{len(self._studied)} of {self.seeds} seeds of studies" if self.seeds else "",
+            f"{self._cells_done()} of {self.cells} cells" if self.cells else "",
+            f"{rate:.3g} a second" if rate else "",
             f"{self.workers} workers" if self.workers else "",
             self.dashboard,
         ]
-        line = parts[0]
-        for part in parts[1:]:
+        line = next(head for head in heads if width is None or len(head) <= max(width, 0))
+        for part in parts:
             if part and (width is None or len(line) + len(part) + 2 <= width):
                 line += f", {part}"
-        return line if width is None else line[:width]
+        return line
+
+    def _cells_done(self):
+        return self.cells - sum(left > 0 for left in self._unfinished.values())
 
     def _rate(self):
         passed = time.monotonic() - self._began if self._began is not None else 0
@@ -145,9 +207,9 @@ class Progress:
 
     def _left(self):
         """Seconds that the rest takes at this rate."""
-        if self.done == self.trials and not self._studies:
+        if self.done == self.trials and not self._studied:
             return None  # a part of the sweep may be asked for, without its studies
-        rest = self.trials - self.done + self.others
+        rest = self.trials - self.done + self.seeds_left
         return rest / self._rate() if rest and self._rate() and self._now > 2 else None
 
     def _draw(self):
@@ -168,8 +230,21 @@ class Progress:
             write_atomically(self._path, as_json(self.status(ended)))
 
 
+def may_stand(stream):
+    """Whether a line may stand and be drawn again: on a terminal that knows how to clear one."""
+    return stream.isatty() and (os.environ.get("TERM") or "dumb") != "dumb"
+
+
 def say(text, stream=None):
     """One line on the terminal, in the place of a line that stands there."""
     stream = stream or sys.stderr
     with contextlib.suppress(OSError):  # a closed terminal
-        print(f"{CLEAR if stream.isatty() else ''}[bqlib] {text}", file=stream, flush=True)
+        print(f"{CLEAR if may_stand(stream) else ''}[bqlib] {text}", file=stream, flush=True)
+
+
+def note(log, text):
+    """One line with its time at the end of a log, if there is one."""
+    if log is None:
+        return
+    with contextlib.suppress(OSError), open(log, "ab", opener=open_itself) as file:
+        file.write(f"{time.strftime(TIME)} {text}\n".encode(errors="backslashreplace"))

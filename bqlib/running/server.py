@@ -23,7 +23,7 @@ from statistics import fmean
 from distributed import KilledWorker, wait
 
 from bqlib.results.blocks import blocks_of
-from bqlib.results.layout import Layout, piece_name
+from bqlib.results.layout import RUN_LOG, Layout, piece_name, seeds_of
 from bqlib.results.retry import WORKER_DIED, study_is_there
 from bqlib.results.text import failure_of, one_line
 from bqlib.running.cluster import connect
@@ -130,7 +130,7 @@ class Server:
         }
         others = [found for found in software if found != versions()]
         timing |= {"other_versions": others} if others else {}
-        self.progress.piece(cell)
+        self.progress.piece(cell, name)
         self._uses[_pair(cell)] -= 1
         if not self._uses[_pair(cell)] and _pair(cell) in self._means:
             self._means.pop(_pair(cell)).release()
@@ -158,8 +158,7 @@ class Server:
         An outcome is arrays, or why there are none. Trials that were kept are not run again.
         """
         done = self.kept.read(spec.digest, seeds)
-        study = not isinstance(spec, Spec)
-        self.progress.count(len(done), study=study)
+        self._count(spec, done)
         rest = [seed for seed in seeds if seed not in done]
         if rest:
             done |= await self._run(spec, rest)
@@ -194,8 +193,7 @@ class Server:
                 future.release()
             done.update(found)
             good = {seed: each for seed, each in found.items() if not isinstance(each[0], str)}
-            failed = len(found) - len(good)
-            self.progress.count(len(found), failed, study=not isinstance(spec, Spec))
+            self._count(spec, found)
             if good:
                 mean = fmean(seconds for _, seconds in good.values())
                 self._seconds[_alike(spec)] = max(mean, LEAST_SECONDS)
@@ -225,6 +223,14 @@ class Server:
             async with self._one_suspect:
                 await run([seed], again="-again")
         return done
+
+    def _count(self, spec, found):
+        """Count trials, or seeds of a study, by what :meth:`_found` returns."""
+        if isinstance(spec, Spec):
+            failed = [(spec.cell, seed) for seed, (one, _) in found.items() if isinstance(one, str)]
+            self.progress.count([(spec.cell, seed) for seed in found], failed)
+        else:
+            self.progress.count_seeds([(spec.name, seed) for seed in found])
 
     def _means_for(self, client, spec):
         """What all trials on the data set of a spec need, computed once for all algorithms."""
@@ -364,18 +370,18 @@ async def _tell(server):
 
 def progress_of(experiment, results, name=""):
     """The progress of a sweep, from what pieces of this sweep and code hold."""
-    blocks = list(blocks_of(experiment, results))
-    left = Counter(block.cell for block in blocks if not block.there)
-    missing = sum(len(block.missing) for block in blocks)
+    blocks, at = list(blocks_of(experiment, results)), Layout(results)
     studies = [experiment.study(each) for each in experiment.studies]
     return Progress(
         experiment.trial_count(),
-        experiment.trial_count() - missing,
-        sum(len(block.failed) for block in blocks),
-        {cell: left[cell] for cell in experiment.cells()},
+        [(b.cell, seed) for b in blocks for seed in seeds_of(b.piece) if seed not in b.missing],
+        [(b.cell, seed) for b in blocks for seed in b.failed],
+        [(b.cell, b.piece) for b in blocks if not b.there],
+        len(experiment.cells()),
         sum(study.seeds for study in studies if not study_is_there(results, study)),
-        Layout(results).status,
-        name,
+        path=at.status,
+        log=at.log(RUN_LOG),
+        name=name,
     )
 
 

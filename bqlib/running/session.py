@@ -19,13 +19,12 @@ from typing import TextIO
 import psutil
 
 from bqlib.results.files import open_itself, remove_unfinished
-from bqlib.results.layout import Layout
+from bqlib.results.layout import RUN_LOG, Layout
 from bqlib.running.errors import ClusterError, RunError
 from bqlib.running.journal import cancel_jobs, forget_jobs
 from bqlib.running.scratch import Scratch
 from bqlib.running.site import read_site
 
-RUN_LOG = "run"
 LOCK_SECONDS = 30  # for which a run waits for the end of one whose Snakemake was killed
 
 
@@ -98,6 +97,7 @@ def start(paths, scratch, digest, on_end=None, name=""):
         path.unlink(missing_ok=True)
     remove_unfinished(results.folder)
     if own_work:
+        results.status.unlink(missing_ok=True)  # of an earlier run; nobody counts for this one
         return Session(None, scratch, results, held, threading.Event())
     path = str(scratch.path / "socket")
     task = {"paths": paths.as_json(), "socket": path, "parent": os.getpid()}

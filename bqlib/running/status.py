@@ -1,12 +1,13 @@
 """The status of a run: what its process last said in a file, and whether it is alive."""
 
 import json
-import math
+import os
 import re
+import stat
 import time
 from dataclasses import asdict, dataclass, fields
 
-from bqlib.results.files import read_regular
+from bqlib.results.files import open_itself
 from bqlib.results.layout import Layout
 from bqlib.results.text import duration
 from bqlib.running.errors import RunError
@@ -73,10 +74,13 @@ def read_status(results):
     """
     path = Layout(results).status
     try:
-        if path.stat().st_size > MOST_BYTES:
+        with open(path, "rb", opener=open_itself) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise ValueError("it is no file")
+            data = file.read(MOST_BYTES + 1)
+        if len(data) > MOST_BYTES:
             raise ValueError("it is too large")
-        found = json.loads(read_regular(path))
-        return Status(**_checked(found))
+        return Status(**_checked(json.loads(data)))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError, RecursionError) as error:
@@ -100,7 +104,7 @@ def _checked(found):
         whole = name not in ("started", "told", "ended", "a_second")
         if type(value) not in ((int,) if whole else (int, float)):
             raise ValueError(f"{name} is no number")
-        if not (math.isfinite(value) and 0 <= value < 1e15):
+        if not 0 <= value < 1e15:  # which NaN is not
             raise ValueError(f"{name} is out of range")
     return found
 
@@ -124,7 +128,7 @@ def as_text(results, status, owner):
     if status.seeds_of_studies_left:
         lines.append(f"{status.seeds_of_studies_left} seeds of studies left")
     if owner and status.a_second:
-        left = status.trials - status.trials_done + status.seeds_of_studies_left
+        left = max(status.trials - status.trials_done, 0) + status.seeds_of_studies_left
         lines.append(
             f"{status.a_second:.3g} a second on {status.workers} workers"
             + (f", about {duration(left / status.a_second)} left" if left else "")

@@ -21,8 +21,9 @@ from bqlib.cli.command import CLOSED_PIPE, INTERRUPTED, NO_ANSWER, PROBLEM
 from bqlib.cli.main import COMMANDS, EXIT_CODES, main, parser
 from bqlib.results import pieces, store
 from bqlib.results.integrity import write_manifest
-from bqlib.results.layout import MANIFEST, PROVENANCE, piece_name
+from bqlib.results.layout import MANIFEST, PROVENANCE, Layout, piece_name
 from bqlib.running.hooks import SOME_FAILED
+from bqlib.running.status import Status, as_json
 from bqlib.sweep import registry
 from bqlib.sweep.file import load
 
@@ -414,6 +415,7 @@ EVERY_COMMAND = [
     ["targets", "--shelf", SHELF],
     ["algorithms"],
     ["show", "--shelf", SHELF, "sweep.yaml"],
+    ["status", "small"],
     ["show", "small"],
     ["check", "small"],
     ["export", "small", "small.csv"],
@@ -431,6 +433,8 @@ def test_a_schema_is_that_of_the_project(capsys):
 
 def test_every_command_works_without_docstrings(results):
     Path("uniform_weights.py").write_text("from bqlib.weights import uniform as rule\n")
+    told = Status("node1", 7, 0.0, 1.0, 2.0, 1, 1, 2, 2, 0, 0, None, 0, "")
+    Layout("small").status.write_bytes(as_json(told))
     # Those that run sweeps become Snakemake.
     assert {words[0] for words in EVERY_COMMAND} == set(NAMES) - {"run", "resume"}
     code = "import json, sys\nfrom bqlib.cli.main import main\n"

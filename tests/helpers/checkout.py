@@ -143,10 +143,15 @@ class Imported(Checkout):
 
 
 def jobs(output):
-    """How many jobs of each rule a run had to do; those of pieces together."""
+    """How many jobs of each rule a run had to do; those of pieces together.
+
+    By our line, or by Snakemake's table, which ``--verbose`` and modules of others show.
+    """
+    told = re.search(r"^(?:\x1b\[K|\r)*\[bqlib\] jobs: (.+)$", output, re.M)
     stats = output.split("Job stats:")[1].split("\n\n")[0] if "Job stats:" in output else ""
+    counts = told[1].split(", ") if told else stats.splitlines()
     found = Counter()
-    for rule, count in re.findall(r"^(\w+) +(\d+)$", stats, re.M):
+    for rule, count in re.findall(r"^(\w+) +(\d+)$", "\n".join(counts), re.M):
         found[re.sub(r"pieces_\d+$", "piece", rule)] += int(count)
     return found
 

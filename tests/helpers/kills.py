@@ -148,7 +148,9 @@ def kill_once(folder, seed, undisturbed, make=Checkout):
         for name in undisturbed | found
         if found.get(name) != undisturbed.get(name)
     ]
-    left = [path for path in checkout.results.rglob(".*") if path.name != ".lock"]
+    left = [
+        path for path in checkout.results.rglob(".*") if path.name not in (".lock", ".status.json")
+    ]
     faults += [f"{path} is left" for path in (*left, *place.iterdir())]
     faults += [f"is alive at the end: {words}" for words in _shown(checkout.folder)]
     said = " | ".join(line for line in output.splitlines() if line.startswith("[bqlib]"))
@@ -160,8 +162,8 @@ def kill_once(folder, seed, undisturbed, make=Checkout):
 
 def _reached(checkout, stage, run):
     """Wait until a run has reached a stage; whether it did."""
-    sign = checkout.results / "logs" / {"piece": "pieces"}.get(stage, f"{stage}.log")
-    while stage != "start" and not sign.exists():
+    sign = {"piece": "pieces*"}.get(stage, f"{stage}.log")
+    while stage != "start" and not any((checkout.results / "logs").glob(sign)):
         if run.poll() is not None:
             return False
         time.sleep(0.01)

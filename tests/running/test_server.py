@@ -127,9 +127,9 @@ def test_trials_of_pieces_of_other_blocks_are_not_run(tmp_path, monkeypatch, cap
     assert timing["versions"] == versions() and timing["other_versions"] == [{"numpy": "1.0"}]
     assert "1 of 3 trials done" in capsys.readouterr().out
     # Of two cells of QUICK with two seeds each, one seed is there.
-    assert server.trials_to_do(experiment, tmp_path) == 2 * len(experiment.cells()) - 2 + sum(
-        experiment.study(name).seeds for name in experiment.studies
-    )
+    at_start = server.progress_of(experiment, tmp_path)
+    assert (at_start.trials, at_start.done, at_start.failed) == (2 * len(experiment.cells()), 2, 0)
+    assert at_start.seeds == sum(experiment.study(name).seeds for name in experiment.studies)
 
     async def without_a_cluster():
         state = server.Server(experiment, progress.Progress(0), tmp_path)
@@ -144,12 +144,36 @@ def test_trials_of_pieces_of_other_blocks_are_not_run(tmp_path, monkeypatch, cap
 def test_trials_of_another_sweep_are_to_be_done(tmp_path):
     experiment = load(QUICK)
     at, name = Layout(tmp_path), piece_name(experiment.cells()[0], experiment.blocks()[0])
-    everything = server.trials_to_do(experiment, tmp_path)
+    seeds = server.progress_of(experiment, tmp_path).seeds
     study = at.study(experiment.studies[0]) / "zarr.json"
     for path in (at.piece(name), at.timing(name), study):
         path.parent.mkdir(parents=True)
         path.write_text('{"digest": "other", "attributes": {"digest": "other"}}')
-    assert server.trials_to_do(experiment, tmp_path) == everything
+    told = server.progress_of(experiment, tmp_path)
+    assert (told.done, told.status().cells_done, told.seeds) == (0, 0, seeds) and seeds > 0
+
+
+def test_a_piece_that_is_asked_for_again_counts_once_as_do_kept_trials(tmp_path, monkeypatch):
+    experiment = load(QUICK)
+    cell = experiment.cells()[0]
+    good, _ = experiment.spec(cell).run(0)
+
+    def attempt(spec, seeds, expected, means):
+        return [(good, 0.1) if seed == 0 else "RuntimeError: unlucky" for seed in seeds]
+
+    monkeypatch.setattr(server, "attempt", attempt)
+
+    async def ask(state):
+        state.progress = server.progress_of(experiment, tmp_path)
+        for _ in range(2):  # as Snakemake's retries do; the second time, one trial is kept
+            for first, last in experiment.blocks():
+                await piece_of(cell, first, last)(state)
+        return state.progress
+
+    told = serve(tmp_path, ask, experiment)
+    assert (told.done, told.failed, told.status().cells_done) == (2, 1, 1)
+    again = server.progress_of(experiment, tmp_path)  # no piece was written: the next run begins
+    assert (again.done, again.failed) == (0, 0)
 
 
 def test_short_trials_share_tasks_and_pieces_come_as_they_are_done(tmp_path, monkeypatch):

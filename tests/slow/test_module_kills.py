@@ -27,7 +27,7 @@ def left_of(checkout):
     while processes_of(checkout.folder) and time.monotonic() < deadline:
         time.sleep(0.2)
     hidden = [path.name for path in checkout.folder.glob("results/*/.*")]
-    return processes_of(checkout.folder), sorted(set(hidden) - {".lock"})
+    return processes_of(checkout.folder), sorted(set(hidden) - {".lock", ".status.json"})
 
 
 def test_a_module_from_git_gives_what_a_run_by_itself_gives(tmp_path, whole):

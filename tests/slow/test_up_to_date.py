@@ -91,13 +91,13 @@ def test_other_seeds_and_blocks_take_over_all_trials_that_are_there(tmp_path):
 
     taken = "finished trials are taken over into new pieces"
     assert pieces_after(5, 10, "", 10) == {"0-4"}
-    log, benchmark = (checkout.results / kind / "pieces" for kind in ("logs", "benchmarks"))
-    assert len(list(log.rglob("seeds-0-4.log"))) == len(list(benchmark.rglob("seeds-0-4.tsv"))) == 2
+    # Two jobs made the two pieces. Snakemake measures none of them.
+    assert len(list((checkout.results / "logs").glob("pieces_*.log"))) == 2
+    assert not (checkout.results / "benchmarks" / "pieces").exists()
     set_key(checkout, "seeds", 10)
     assert f"10 {taken}, 10 are to compute" in checkout.run("-n").output
     assert pieces_after(10, 10, f"10 {taken}, 10 are to compute", 10) == {"0-9"}
-    for kind in ("logs", "benchmarks", "timings"):
-        assert not list((checkout.results / kind).rglob("seeds-0-4*"))
+    assert not list((checkout.results / "timings").rglob("seeds-0-4*"))
     assert pieces_after(15, 10, "", 10) == {"0-9", "10-14"}
     # What the sweep does not ask for any more is kept.
     assert pieces_after(12, 10, f"4 {taken}, 0 are to compute", 0) == {"0-9", "10-11", "10-14"}
