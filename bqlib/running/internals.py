@@ -205,8 +205,8 @@ def is_dry_run():
 def quieten(log):
     """Leave the screen to the run: of what Snakemake says, its errors and what is to be done.
 
-    With ``--verbose`` it says all that ``quiet`` of the profile lets through. So does its log, below
-    ``.snakemake/log``, in any case.
+    With ``--verbose`` it says all that ``quiet`` of the profile lets through. Its log, below
+    ``.snakemake/log``, has that in any case.
     Handlers of its `log` for the screen have the name ``DefaultStreamHandler``. If that changes, it
     says all.
     """
