@@ -10,6 +10,7 @@ place says what it relies on and what breaks without it.
 import atexit
 import math
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -39,6 +40,7 @@ from bqlib.running.door import open_door
 from bqlib.running.errors import RunError
 from bqlib.running.internals import (
     cancel_jobs,
+    deletes_all,
     find_interpreter_with_spaces,
     is_dry_run,
     is_on_top,
@@ -294,9 +296,13 @@ class Run:
         ]
         if lost:
             self._say(
-                f"{len(lost)} pieces or studies of another sweep or of other code are replaced, "
-                f"the first is {lost[0]}: to keep them, give the sweep another name"
+                f"{len(lost)} pieces or studies are of another sweep or of other code, and are "
+                f"replaced where the run makes them, the first is {lost[0]}: to keep them, give "
+                "the sweep another name"
             )
+        if deletes_all():
+            stores = (at.curves, at.rates, at.function_errors, *(at.study(s.name) for s in studies))
+            atexit.register(_remove_without_head, stores)
         if is_dry_run():
             for line in cost.totals(cost.plan(self.experiment, at.folder)):
                 self._say(line)
@@ -450,3 +456,10 @@ class Run:
             for sentence in advice([why for _, _, why in failed], results):
                 self._say(sentence)
         return failed
+
+
+def _remove_without_head(stores):
+    """Remove what is left of stores whose heads Snakemake has deleted."""
+    for store in stores:
+        if store.is_dir() and not head(store).exists():
+            shutil.rmtree(store, ignore_errors=True)

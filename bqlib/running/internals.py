@@ -28,6 +28,47 @@ from bqlib.results.layout import PIECE
 from bqlib.running.progress import CLEAR, may_stand, say
 from bqlib.sweep import shipped
 
+# Options of Snakemake with which it runs nothing.
+OTHERS = (
+    "summary",
+    "detailed_summary",
+    "lint",
+    "unlock",
+    "delete_all_output",
+    "delete_temp_output",
+    "cleanup_metadata",
+    "cleanup_shadow",
+    "list_rules",
+    "list_target_rules",
+    "list_changes",
+    "list_input_changes",
+    "list_params_changes",
+    "list_untracked",
+    "archive",
+    "dag",
+    "rulegraph",
+    "filegraph",
+    "d3dag",
+    "print_compilation",
+    "report",
+    "containerize",
+    "generate_unit_tests",
+    "conda_cleanup_envs",
+    "conda_create_envs_only",
+    "container_cleanup_images",
+)
+# Rules whose jobs come after all pieces, and what they do.
+STEPS = {
+    "gather": "gathering the curves",
+    "rates": "fitting rates",
+    "function_errors": "gathering errors of functions",
+    "figures": "drawing figures",
+    "claims": "judging claims",
+    "report": "writing the report",
+    "manifest": "writing the manifest",
+}
+UP_TO_DATE = "nothing to be done: all is up to date"
+
 
 def is_scheduling(frame):
     """Whether Snakemake's ``schedule`` runs, which answers a SystemExit by calling the end hooks.
@@ -190,16 +231,18 @@ def may_join_jobs(rule):
 def is_dry_run():
     """Whether Snakemake only plans, and is to say what it would do."""
     args = command()
-    asked = (
-        "summary",
-        "detailed_summary",
-        "lint",
-        "unlock",
-        "delete_all_output",
-        "dag",
-        "rulegraph",
-    )
-    return args is not None and args.dryrun and not any(getattr(args, name) for name in asked)
+    return args is not None and args.dryrun and _is_run(args)
+
+
+def deletes_all():
+    """Whether Snakemake is to delete all outputs."""
+    args = command()
+    return args is not None and args.delete_all_output and not args.dryrun
+
+
+def _is_run(args):
+    """Whether a command asks for a run, or what it would do: others print what was asked for."""
+    return not any(getattr(args, name, None) for name in OTHERS)
 
 
 def quieten(log):
@@ -211,25 +254,31 @@ def quieten(log):
     says all.
     """
     args = command()
-    if args is None or args.verbose:
+    if args is None or args.verbose or not _is_run(args):
         return
     for handler in log.handlers:
         if handler.name == "DefaultStreamHandler":
             # Before Snakemake's own, which our profiles let drop what it tells of jobs.
-            handler.filters.insert(0, _JobErrors(handler))
+            handler.filters.insert(0, _Jobs(handler, args.dryrun))
             handler.addFilter(_Screen(handler))
             handler.nocolor = handler.nocolor or bool(os.environ.get("NO_COLOR"))
 
 
-class _JobErrors(logging.Filter):
-    """Of what Snakemake tells of a job that failed, its log: the job itself has said why."""
+class _Jobs(logging.Filter):
+    """Of what Snakemake tells of jobs, which of those after all pieces starts, and which failed.
 
-    def __init__(self, handler):
+    Of one that failed, its log: the job itself has said why.
+    """
+
+    def __init__(self, handler, dry):
         super().__init__()
-        self._handler = handler
+        self._handler, self._dry = handler, dry
 
     def filter(self, record):
-        if getattr(record, "event", None) != LogEvent.JOB_ERROR:
+        event = getattr(record, "event", None)
+        if event == LogEvent.JOB_INFO and record.rule_name in STEPS and not self._dry:
+            say(STEPS[record.rule_name], self._handler.stream)
+        if event != LogEvent.JOB_ERROR:
             return True
         where = f": see {', '.join(map(str, record.log))}" if record.log else ""
         say(f"a job of {record.rule_name} failed{where}", self._handler.stream)
@@ -248,7 +297,8 @@ class _Screen(logging.Filter):
         if event == LogEvent.RUN_INFO:
             if record.stats != self._stats:  # a dry run tells them at its end once more
                 self._stats = record.stats
-                say(f"jobs: {_told(record.stats)}", stream)
+                told = f"jobs: {_told(record.stats)}" if record.stats["total"] else UP_TO_DATE
+                say(told, stream)
             return False
         if record.levelno < logging.WARNING and record.getMessage() != NOTHING_TO_BE_DONE_MSG:
             return False

@@ -1,6 +1,7 @@
 """Trials of unfinished pieces on disk."""
 
 import collections
+import contextlib
 import uuid
 import zipfile
 import zlib
@@ -46,10 +47,15 @@ class Kept:
         trials = [
             arrays | {SEED: seed, SECONDS: seconds} for seed, (arrays, seconds) in outcomes.items()
         ]
-        with open(temporary, "xb") as file:  # not synced, as it may be lost
-            file.write(pack(trials))
         path = self.folder / f"{digest}-{name}{SUFFIX}"
-        temporary.rename(path)
+        try:
+            with open(temporary, "xb") as file:  # not synced, as it may be lost
+                file.write(pack(trials))
+            temporary.rename(path)
+        except OSError:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise
         self._files[digest][path] = set(outcomes)
 
     def delivered(self, digest, seeds):

@@ -55,26 +55,26 @@ class Progress:
         log=None,
         name="",
     ):
-        self._done, self._failed, self._pieces = set(done), set(failed), set(pieces)
+        self._done, self._failed, self._pieces = _Trials(done), _Trials(failed), set(pieces)
         self._unfinished = Counter(cell for cell, _ in self._pieces)
         self.trials, self.cells, self.seeds = trials, cells, seeds
         self.workers, self.dashboard = 0, ""
         self._path, self._log = path, log
         self._start = f"[bqlib] {name}: " if name else "[bqlib] "
-        self._began = self._spoken = self._drawn = self._noted = None
+        self._began = self._last = self._spoken = self._drawn = self._noted = None
         self._now = self._said = 0  # trials and seeds of studies that this run has done, has told
         self._studied = set()  # seeds of studies that it has done
-        self._stands = False  # whether a line stands
+        self._stands = self._ended = False  # whether a line stands, and whether it was the last
 
     @property
     def done(self):
         """Number of trials that are done."""
-        return len(self._done)
+        return self._done.count
 
     @property
     def failed(self):
         """Number of trials that failed."""
-        return len(self._failed)
+        return self._failed.count
 
     @property
     def seeds_left(self):
@@ -88,9 +88,9 @@ class Progress:
 
     def count(self, done, failed=()):
         """Count trials that were done, and those of them that failed, as (cell, seed)."""
-        self._done.update(done)
-        self._failed.difference_update(done)
-        self._failed.update(failed)
+        self._done.add(done)
+        self._failed.remove(done)
+        self._failed.add(failed)
         self._counted(len(done))
 
     def count_seeds(self, done):
@@ -102,6 +102,7 @@ class Progress:
         if number:
             self._began = self._began or time.monotonic()
             self._now += number
+            self._last = time.monotonic()
             self.tell()
 
     def show(self, dashboard):
@@ -122,25 +123,31 @@ class Progress:
             self._spoken = now
             self._speak(shown=not stands)
         is_due = self._drawn is None or now - self._drawn >= DRAW_SECONDS
-        if self._began is not None and stands and is_due:
+        if self._began is not None and stands and is_due and not self._ended:
             self._drawn = now
             self._draw()
+            self._end_line()
         if self._path and (self._noted is None or now - self._noted >= NOTE_SECONDS):
             self._noted = now
             self._note()
+
+    def _end_line(self):
+        """Let the line that stands stay, once all is computed: other steps tell of themselves."""
+        if self._is_complete():
+            self._write(f"{self._start}{self.text()}\n")
+            self._ended = True
 
     def _is_time_to_speak(self, now):
         """Whether there is something new, and all is done and made, or a while has passed."""
         if self._said == self._now:
             return False
-        complete = self.done == self.trials and not self.seeds_left
-        complete &= self._cells_done() == self.cells
-        return complete or self._spoken is None or now - self._spoken >= SPEAK_SECONDS
+        return self._is_complete() or self._spoken is None or now - self._spoken >= SPEAK_SECONDS
 
     def end(self):
         """Tell how far the run has come."""
         if may_stand(sys.stdout) and self._began is not None:
-            self._write(f"{self._start}{self.text()}\n")  # where the line stood
+            if not self._ended:
+                self._write(f"{self._start}{self.text()}\n")  # where the line stood
             self._speak(shown=False)
         else:
             self._speak()
@@ -202,8 +209,15 @@ class Progress:
         return self.cells - sum(left > 0 for left in self._unfinished.values())
 
     def _rate(self):
-        passed = time.monotonic() - self._began if self._began is not None else 0
+        if self._began is None:
+            return None
+        # Of what was computed: the steps after that take time, too.
+        passed = (self._last if self._is_complete() else time.monotonic()) - self._began
         return self._now / passed if passed > 1 else None
+
+    def _is_complete(self):
+        """Whether all trials are done, and all their pieces are made."""
+        return self.done == self.trials and not self.seeds_left and self._cells_done() == self.cells
 
     def _left(self):
         """Seconds that the rest takes at this rate."""
@@ -228,6 +242,26 @@ class Progress:
     def _note(self, ended=None):
         with contextlib.suppress(OSError):  # the disk is full, or the folder is gone
             write_atomically(self._path, as_json(self.status(ended)))
+
+
+class _Trials:
+    """A set of trials, (cell, seed), with one bit for each: there may be ten million."""
+
+    def __init__(self, trials):
+        self.count, self._bits = 0, {}
+        self.add(trials)
+
+    def add(self, trials):
+        for cell, seed in trials:
+            known = self._bits.get(cell, 0)
+            self.count += not known >> seed & 1
+            self._bits[cell] = known | 1 << seed
+
+    def remove(self, trials):
+        for cell, seed in trials:
+            known = self._bits.get(cell, 0)
+            self.count -= known >> seed & 1
+            self._bits[cell] = known & ~(1 << seed)
 
 
 def may_stand(stream):

@@ -78,7 +78,7 @@ class Server:
         self._uses = Counter(_pair(cell) for cell, _ in self._blocks.values())
         self._means = {}  # of pairs on data sets, as futures
         self._seconds = {}  # of a trial, by what takes about as long
-        self._running = 0  # tasks
+        self._running, self._cannot_keep = 0, False  # tasks; whether that was told
         self._left = asyncio.Event()  # set where a task has ended
         self._turn, self._one_suspect = asyncio.Lock(), asyncio.Lock()
         self._thread = ThreadPoolExecutor(max_workers=1)
@@ -197,7 +197,7 @@ class Server:
             if good:
                 mean = fmean(seconds for _, seconds in good.values())
                 self._seconds[_alike(spec)] = max(mean, LEAST_SECONDS)
-                await self._aside(self.kept.write, spec.digest, good)
+                await self._keep(spec.digest, good)
 
         async def run_and_leave(seeds):
             try:
@@ -231,6 +231,18 @@ class Server:
             self.progress.count([(spec.cell, seed) for seed in found], failed)
         else:
             self.progress.count_seeds([(spec.name, seed) for seed in found])
+
+    async def _keep(self, digest, outcomes):
+        """Keep trials for the next run; this one goes on without, where that cannot be."""
+        try:
+            await self._aside(self.kept.write, digest, outcomes)
+        except OSError as error:
+            if not self._cannot_keep:
+                self._cannot_keep = True
+                self.progress.say(
+                    f"trials of unfinished pieces cannot be kept in {self.kept.folder} "
+                    f"({error.strerror}): if the run is killed, they are run again"
+                )
 
     def _means_for(self, client, spec):
         """What all trials on the data set of a spec need, computed once for all algorithms."""
@@ -340,6 +352,7 @@ async def serve(paths, socket, parent, digest, name=""):
     if server.wanted.is_set():
         cluster = asyncio.create_task(_hold_cluster(server, site, paths.results))
         await asyncio.wait([cluster, server.ended], return_when=asyncio.FIRST_COMPLETED)
+        telling.cancel()
         cluster.cancel()
         await asyncio.wait([cluster])
         if not (cluster.cancelled() or server.ended.done()):

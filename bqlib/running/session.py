@@ -92,8 +92,8 @@ def start(paths, scratch, digest, on_end=None, name=""):
     # Of a run that was killed: they may still wait in the queue. Its journal stays, as one that was
     # just being submitted may come later; the end of this run cancels it.
     cancel_jobs(results.folder)
-    # The manifest describes what is there now, which this run will change.
-    for path in (results.manifest, results.provenance):
+    # They describe what is there now, and the run before; this run will change both.
+    for path in (results.manifest, results.provenance, results.status):
         path.unlink(missing_ok=True)
     remove_unfinished(results.folder)
     if own_work:

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import socket
 import stat
 import time
 from dataclasses import asdict, dataclass, fields
@@ -120,7 +121,7 @@ def as_text(results, status, owner):
         Who holds the lock of the results; empty if nobody does.
     """
     ago = max(time.time() - status.told, 0)
-    lines = [f"{results}: {_state(status, owner, ago)}"]
+    lines = [f"{results}: {_state(results, status, owner, ago)}"]
     lines.append(
         f"{status.cells_done} of {status.cells} cells, {status.trials_done} of {status.trials} "
         f"trials done, {status.failed} failed"
@@ -138,15 +139,29 @@ def as_text(results, status, owner):
     return "\n".join(lines)
 
 
-def _state(status, owner, ago):
+def _has_gone(status):
+    """Whether the process is known to be gone, as it was one of this machine."""
+    try:
+        os.kill(status.process, 0)
+    except (ProcessLookupError, OverflowError):
+        return status.host == socket.gethostname()
+    except PermissionError:  # another user's
+        pass
+    return False
+
+
+def _state(results, status, owner, ago):
     if owner:
         heard = f"heard of {duration(ago)} ago"
         return f"running ({owner}), {heard}" + (
             ": it may be stopped, or its machine may be gone" if ago > SILENT_SECONDS else ""
         )
     if status.ended is not None:
-        return f"ended {duration(max(time.time() - status.ended, 0))} ago on {status.host}"
-    if ago < SILENT_SECONDS:
+        when = f"ended {duration(max(time.time() - status.ended, 0))} ago on {status.host}"
+        if Layout(results).manifest.exists():  # which a run writes last
+            return f"complete, {when}"
+        return f"{when} before it was complete: the same command goes on"
+    if ago < SILENT_SECONDS and not _has_gone(status):
         # Where locks do not reach other machines, it may run there.
         return f"a run on {status.host} was heard of {duration(ago)} ago; it does not hold its lock"
     return (

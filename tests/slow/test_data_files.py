@@ -86,7 +86,7 @@ def test_a_file_that_changes_moves_and_is_gone(checkout):
     write(file, POINTS + 1)
     ran = checkout.run("--until", "gather")
     assert ran.returncode == 0 and jobs(ran.output)["piece"] == 4, ran.output
-    assert "5 pieces or studies of another sweep or of other code are replaced" in ran.output
+    assert "5 pieces or studies are of another sweep or of other code" in ran.output
     assert not set(checkout.pieces().values()) & set(pieces.values())
 
 
@@ -120,7 +120,7 @@ def test_a_file_that_changes_during_a_run_ends_it(checkout, worker_dies):
     # With the old file, the run goes on where it was; with the new one, it computes all again.
     checkout.set_faults({})
     planned = checkout.run("-n", "--until", "gather").output
-    assert jobs(planned)["piece"] == 12 and "of other code are replaced" in planned
+    assert jobs(planned)["piece"] == 12 and "are of another sweep or of other code" in planned
     write(file, POINTS)
     ran = checkout.run("--until", "gather", "--rerun-incomplete")
     assert ran.returncode == 0, ran.output
