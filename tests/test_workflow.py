@@ -174,6 +174,16 @@ def test_a_scheduler_that_the_user_names_is_used(checkout, tmp_path, finished):
             other.wait()
 
 
+def test_all_outputs_are_deleted_where_that_is_asked_for(grown):
+    pieces = list(grown.pieces())
+    planned = grown.run("--delete-all-output", "--dry-run")
+    assert all(f"Would delete results/small/pieces/{piece}" in planned.output for piece in pieces)
+    assert list(grown.pieces()) == pieces
+    deleted = grown.run("--delete-all-output")
+    assert deleted.returncode == 0 and "Deleting results/small/report.html" in deleted.output
+    assert not grown.pieces() and not list(grown.results.glob("**/*.zarr"))
+
+
 def test_results_of_other_science_from_elsewhere_are_refused(finished, checkout):
     shutil.copytree(finished.results, checkout.results)
     assert "Nothing to be done" in checkout.run("-n").output

@@ -82,6 +82,9 @@ def test_of_what_snakemake_says_the_screen_has_counts_and_errors(screen):
     log.warning("a warning")
     log.error("MissingInputException")
     log.info(NOTHING_TO_BE_DONE_MSG)
+    for rule in ("gather", "piece", "pieces_7"):
+        log.info("a job", extra={"event": LogEvent.JOB_INFO, "rule_name": rule})
+    run_info(log, {"total": 0})
     of_a_job = {"event": LogEvent.JOB_ERROR, "rule_name": "rates", "log": ["logs/rates.log"]}
     log.error("Error in rule rates:", extra=of_a_job)
     log.error("Error in rule theirs:", extra=of_a_job | {"rule_name": "theirs", "log": []})
@@ -90,6 +93,8 @@ def test_of_what_snakemake_says_the_screen_has_counts_and_errors(screen):
         "a warning",
         "MissingInputException",
         NOTHING_TO_BE_DONE_MSG,
+        "[bqlib] gathering the curves",
+        "[bqlib] nothing to be done: all is up to date",
         "[bqlib] a job of rates failed: see logs/rates.log",
         "[bqlib] a job of theirs failed",
     ]

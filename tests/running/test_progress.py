@@ -103,6 +103,31 @@ def test_on_a_terminal_one_line_stands_and_the_last_stays(terminal, clock, tmp_p
     assert said == [line.removeprefix("[bqlib] ").strip() for line in (first, last)]
 
 
+def test_the_line_ends_with_the_last_piece_and_its_speed_is_that_of_the_trials(terminal, clock):
+    screen = terminal()
+    told = Progress(4, pieces=[(CELL, "a piece")], cells=1)
+    told.count(trials(0, 2))
+    clock[0] += 2
+    told.count(trials(2, 4))
+    told.piece(CELL, "a piece")
+    clock[0] += 1
+    told.tell()
+    last = "[bqlib] 4 of 4 trials done, 0 failed, 1 of 1 cells, 2 a second"
+    assert screen.getvalue().endswith(f"{CLEAR}{last}\n")
+    clock[0] += 60  # figures are drawn
+    told.tell()
+    told.end()
+    assert screen.getvalue().endswith(f"{CLEAR}{last}\n") and screen.getvalue().count(last) == 2
+
+
+def test_trials_are_counted_by_bits():
+    found = progress._Trials(trials(0, 3))
+    found.add([*trials(2, 5), *trials(1000, 1001, OTHER)])
+    assert found.count == 6
+    found.remove([(CELL, 0), (CELL, 0), (CELL, 77), ("unknown", 1)])
+    assert found.count == 5
+
+
 def test_what_is_said_takes_the_place_of_the_line(terminal, clock, monkeypatch):
     screen = terminal()
     told = Progress(4)

@@ -231,6 +231,14 @@ async def serve_nothing(folder, names):
         pass
 
 
+def test_a_run_goes_on_where_trials_cannot_be_kept(tmp_path, capsys):
+    experiment = load(QUICK)
+    Layout(tmp_path).kept.write_text("a file where the folder should be")
+    timing, _ = serve(tmp_path, piece_of(experiment.cells()[0], 0, 1))
+    assert timing["failed"] == {}
+    assert capsys.readouterr().out.count("cannot be kept in") == 1
+
+
 def test_a_study_of_other_code_is_refused(tmp_path):
     async def ask(state):
         async for _ in state.study(load(QUICK).studies[0], "other"):

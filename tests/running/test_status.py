@@ -3,6 +3,9 @@
 import json
 import os
 import re
+import socket
+import subprocess
+import sys
 import time
 from dataclasses import asdict, replace
 
@@ -87,7 +90,11 @@ def test_what_is_no_file_is_refused_and_nobody_waits(tmp_path, kind):
             OWNER,
             r".*heard of 2 h ago: it may be stopped, or its machine may be gone",
         ),
-        ({"ended": 120}, "", "r: ended 2 min ago on node1"),
+        (
+            {"ended": 120},
+            "",
+            "r: ended 2 min ago on node1 before it was complete: the same command goes on",
+        ),
         ({}, "", r"r: a run on node1 was heard of \S+ s ago; it does not hold its lock"),
         ({"told": 7200}, "", "r: killed on node1, heard of 2 h ago: to go on, bqlib resume .*"),
     ],
@@ -96,6 +103,21 @@ def test_the_state_follows_from_the_lock_and_from_what_was_said(changes, owner, 
     changes = {name: time.time() - ago for name, ago in changes.items()}
     first = as_text("r", status(**changes), owner).splitlines()[0]
     assert re.fullmatch(told, first), first
+
+
+def test_a_run_that_has_written_its_manifest_is_complete(tmp_path):
+    Layout(tmp_path).manifest.touch()
+    first = as_text(tmp_path, status(ended=time.time() - 120), "").splitlines()[0]
+    assert first == f"{tmp_path}: complete, ended 2 min ago on node1"
+
+
+def test_a_run_of_this_machine_whose_process_is_gone_was_killed():
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    here = {"host": socket.gethostname(), "told": time.time()}
+    assert "killed on" in as_text("r", status(**here, process=gone.pid), "")
+    assert "does not hold its lock" in as_text("r", status(**here, process=os.getpid()), "")
+    assert "does not hold its lock" in as_text("r", status(process=gone.pid), "")  # of another
 
 
 def test_counts_are_told_and_what_is_left_of_a_run_that_is_alive():
