@@ -6,13 +6,21 @@ from itertools import product
 from bqlib.embeddings import embed
 from bqlib.integrands import of_model
 from bqlib.known_best import best_known_curve
-from bqlib.schema import SWEEP_DIMS
+from bqlib.schema import POOLS, SWEEP_DIMS, several_pools
 from bqlib.sweep import registry
 from bqlib.sweep.build import build_kernel, build_target
 
 
 def cells(dataset):
-    """Labels of target, kernel and length-scale of each cell, for ``dataset.sel``."""
+    """Labels of target, kernel and length-scale of each cell, for ``dataset.sel``.
+
+    Raises
+    ------
+    ValueError
+        If the dataset has several pools.
+    """
+    if POOLS in dataset.dims:
+        raise ValueError(several_pools(dataset))
     dims = SWEEP_DIMS[:3]
     for labels in product(*(dataset[dim].values.tolist() for dim in dims)):
         yield dict(zip(dims, labels, strict=True))

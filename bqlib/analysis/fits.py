@@ -20,7 +20,6 @@ from bqlib.schema import (
     MISSING,
     OK,
     POOLS,
-    SWEEP_DIMS,
     on_all_dims,
     sizes_of_sets,
     sweep_dims,
@@ -151,7 +150,7 @@ def _fits_in(rates):
     same = rates.attrs.get("fitted_by") == _code() and _VARIABLES.keys() <= set(rates)
     if not same or any(rates[dim].values.tolist() != own for dim, own in labels.items()):
         return
-    rates = rates.transpose(*SWEEP_DIMS, "window", ...)
+    rates = rates.transpose(*sweep_dims(rates), "window", ...)
     values = {name: rates[name].values for name in _VARIABLES}
     windows = rates["window"].values.tolist()
     for index, digest in np.ndenumerate(values["curves_sha256"]):
@@ -163,9 +162,9 @@ def rate_rows(found):
 
     Sets without a fit have a row too, as their sizes may be too few.
     """
-    rows = []
-    for labels in product(*(found[dim].values.tolist() for dim in (*SWEEP_DIMS, "window"))):
-        labels = dict(zip((*SWEEP_DIMS, "window"), labels, strict=True))
+    rows, dims = [], (*sweep_dims(found), "window")
+    for labels in product(*(found[dim].values.tolist() for dim in dims)):
+        labels = dict(zip(dims, labels, strict=True))
         fit = found.sel(labels)
         told = {name: value for name, value in labels.items() if found.sizes[name] > 1}
         if not int(fit["n_seeds"]):

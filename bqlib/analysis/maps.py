@@ -7,7 +7,7 @@ from bqlib.analysis.cells import attrs
 from bqlib.analysis.comparison import points_needed
 from bqlib.analysis.fits import label_of
 from bqlib.over_seeds import median_interval
-from bqlib.schema import FAILED, OK, long_name, on_all_dims, sizes_of_sets
+from bqlib.schema import FAILED, OK, POOLS, long_name, on_all_dims, several_pools, sizes_of_sets
 
 NOT_REACHED, ENDS, NO_FIT, NO_SIZE = "not reached", "ends early", "no fit", "not made"
 MODEL_WORDS = {
@@ -74,11 +74,18 @@ def map_of_seconds(dataset, error, seconds, quantity="mmd"):
         As :func:`bqlib.analysis.seconds.trial_seconds` gives it.
     quantity : str
 
+    Raises
+    ------
+    ValueError
+        If the dataset has several pools: seconds are those of one.
+
     Notes
     -----
     It is the time of whole trials, up to the largest n, because timings have no other. Fewer
     points take less time.
     """
+    if POOLS in dataset.dims:
+        raise ValueError(f"{several_pools(dataset)}, and give the seconds of its trials")
     reached = np.isfinite(_median(points_needed(dataset, error, quantity)))
     status = on_all_dims(dataset, ("status",))["status"]
     known = seconds.where(status == OK)

@@ -10,7 +10,16 @@ from bqlib.figures import style
 from bqlib.figures.pages import page_of
 from bqlib.over_seeds import FEWEST_SEEDS, mean_interval
 from bqlib.rates import log_spaced
-from bqlib.schema import FAILED, MISSING, OK, POOLS, SWEEP_DIMS, ends_of_sweeps, sizes_of_sets
+from bqlib.schema import (
+    FAILED,
+    MISSING,
+    OK,
+    POOLS,
+    SWEEP_DIMS,
+    ends_of_sweeps,
+    several_pools,
+    sizes_of_sets,
+)
 
 LETTERS = {1: 60, 2: 42, 3: 28}  # that fit on a line of notes, where so many panels share a row
 SETS = "Faint lines with a marker at each size: sets, which are made anew for each n."
@@ -70,8 +79,10 @@ def grid(
 def pairs(dataset, **more):
     """Title to selection of each target and kernel, with each label of `more` dimensions.
 
-    The title is empty where there is only one.
+    The title is empty where there is only one. A dataset with several pools is refused.
     """
+    if POOLS in dataset.dims:
+        raise ValueError(f"{several_pools(dataset)}, or draw .bq.plot.curves()")
     dims = {"target": dataset["target"].values, "kernel": dataset["kernel"].values, **more}
     every = list(product(*dims.values()))
     return {
@@ -136,11 +147,6 @@ def draw_curves(axes, dataset, name, selected, styles):
     notes : list of str
         What is missing, and where curves end.
     """
-    if POOLS in dataset[name].dims:
-        raise ValueError(
-            f"the dataset has several pools: select one label of {POOLS}, for example "
-            f".sel({POOLS}={dataset[POOLS].values.tolist()[0]!r}), or draw .bq.plot.curves()"
-        )
     n = dataset["n"].values
     sets = sizes_of_sets(dataset)
     curves_of = dataset[name].sel(selected)

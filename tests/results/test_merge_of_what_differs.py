@@ -9,8 +9,11 @@ import xarray as xr
 from merged_sweeps import run
 
 import bqlib
-from bqlib.analysis.fits import fit_rates
+from bqlib.analysis.fits import fit_rates, rate_rows
 from bqlib.figures.mmd import mmd
+from bqlib.figures.slopes import slopes
+from bqlib.figures.weight_sum import weight_sum
+from bqlib.report.findings import best_rules
 from bqlib.results.merge import MergeError, merge, pool_labels
 from bqlib.schema import MISSING, OK
 
@@ -204,6 +207,52 @@ def test_what_is_computed_of_merged_pools_is_what_is_of_each(short, pooled):
         np.testing.assert_array_equal(ours, own.bq.points_needed(0.1).transpose(*ours.dims))
 
 
+@pytest.fixture(scope="module")
+def pools(tmp_path_factory):
+    """Three sweeps that differ in their pools."""
+    folder = tmp_path_factory.mktemp("pools")
+    own = {"lengthscales": [0.5], "windows": [[2, 12]]}
+    return {size: run(folder / f"pool{size}", size=size, **own) for size in (60, 90, 120)}
+
+
+@pytest.mark.parametrize(
+    "sizes, windows", [((60, 90), [(2, 12), (3, 11)]), ((60, 90, 120), [(2, 12)])]
+)
+def test_rates_over_pools_are_the_same_from_the_second_call_on(pools, sizes, windows):
+    """Those that are known are found under their own pool and window."""
+    alone = {size: fit_rates(bqlib.open_results(pools[size]), windows) for size in sizes}
+    merged = bqlib.open_results([pools[size] for size in sizes])
+    for _ in range(3):
+        rates = merged.bq.rates(windows)
+        for size, expected in alone.items():
+            found = rates.sel(candidates=size, drop=True)
+            xr.testing.assert_identical(found.drop_attrs(), expected.drop_attrs())
+    for first, last in windows:
+        label = f"{first}-{last}"
+        power = rates["rate"].sel(window=label, model="power_law").squeeze()
+        assert len(np.unique(power)) == power.size  # or a wrong place would not be seen
+        table = merged.bq.rate_table((first, last)).set_index(["candidates", "algorithm"])["rate"]
+        np.testing.assert_array_equal(table.to_xarray().sel(candidates=rates.candidates), power)
+        places = {"window": (first, last), "x": "candidates", "y": "algorithm"}
+        (image,) = merged.bq.plot.heatmap("rate", **places).axes[0].images
+        np.testing.assert_array_equal(image.get_array(), power.transpose("algorithm", ...))
+    rows = rate_rows(rates)
+    assert len(rows) == 2 * len(sizes) * len(windows) and {*rows[0]} > {"candidates", "algorithm"}
+
+
+def test_what_takes_one_pool_says_so(pools):
+    merged = bqlib.open_results([pools[60], pools[90]])
+    seconds = xr.zeros_like(merged["status"].sel(candidates=60), dtype=float)
+    for use in (
+        lambda: merged.bq.plot.heatmap("seconds", error=0.1, seconds=seconds),
+        lambda: best_rules(merged),
+    ):
+        with pytest.raises(
+            ValueError, match=r"select one label of candidates, .*\(candidates=60\)"
+        ):
+            use()
+
+
 def test_figures_have_panels_and_columns_for_pools(short, pooled):
     merged = bqlib.open_results([short, pooled]).sel(lengthscale=0.5)
     drawn = merged.bq.plot.curves(columns="candidates")
@@ -275,6 +324,7 @@ def test_rounding_of_an_ill_conditioned_system_is_no_conflict_of_lengths():
 
 def test_figures_of_one_sweep_ask_for_one_pool(short, pooled):
     merged = bqlib.open_results([short, pooled])
-    with pytest.raises(ValueError, match=r"select one label of candidates, .*\(candidates=60\)"):
-        mmd(merged)
+    for draw in (mmd, slopes, weight_sum):
+        with pytest.raises(ValueError, match=r"one label of candidates, .*\(candidates=60\)"):
+            draw(merged)
     assert mmd(merged.sel(candidates=60)).axes
