@@ -167,9 +167,8 @@ def draw_curves(axes, dataset, name, selected, styles):
         curves = curves[:, sizes - 1]
         counts = np.where(np.isnan(curves).any(axis=1), np.isnan(curves).argmax(axis=1), len(sizes))
         last = counts.min(initial=len(sizes))
-        if last < len(sizes):
-            ends = ends_of_sweeps(dataset.attrs)
-            notes.append(f"{label} {_ends(np.append(0, sizes)[counts], sizes[-1], ends)}")
+        lengths, ends = np.append(0, sizes)[counts], ends_of_sweeps(dataset.attrs)
+        notes += _ends(label, lengths, sizes[-1], ends)
         if last == 0:
             continue
         if algorithm in sets:
@@ -188,7 +187,7 @@ def draw_curves(axes, dataset, name, selected, styles):
             n[at], median, **line, **style.MARKER, gid=f"median {algorithm}", markevery=marks,
             clip_on=algorithm not in sets,
         )  # fmt: skip
-        if last < len(sizes):
+        if last < len(sizes) and lengths.min() not in ends:
             axes.plot(
                 sizes[last - 1], median[-1], color=color, marker="x", markersize=8,
                 linestyle="none", markeredgewidth=2, gid=f"end {algorithm}",
@@ -197,14 +196,21 @@ def draw_curves(axes, dataset, name, selected, styles):
     return medians, notes
 
 
-def _ends(lengths, n, ends_of_sweeps):
-    """Where the curves of an algorithm end, in words, and why if their sweep goes further."""
-    ended = lengths[lengths < n]
-    first, last = ended.min(), ended.max()
-    where = f"{first}" if first == last else f"{first} to {last}"
-    seeds = "" if len(ended) == len(lengths) else f" in {len(ended)} of {len(lengths)} seeds"
-    why = "" if {*ended.tolist()} <= ends_of_sweeps else " (float64)"
-    return f"ends at n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{where}{seeds}{why}"
+def _ends(label, lengths, n, ends_of_sweeps):
+    """Notes on where curves of an algorithm end before n: their sweep does, or float64 fails."""
+    short = lengths[lengths < n]
+    of_sweeps = np.isin(short, list(ends_of_sweeps))
+    notes = []
+    for ended, how, why in (
+        (short[of_sweeps], ": run to", ""),
+        (short[~of_sweeps], " ends at", " (float64)"),
+    ):
+        if len(ended):
+            first, last = ended.min(), ended.max()
+            where = f"{first}" if first == last else f"{first} to {last}"
+            few = "" if len(ended) == len(lengths) else f" in {len(ended)} of {len(lengths)} seeds"
+            notes.append(f"{label}{how} n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{where}{few}{why}")
+    return notes
 
 
 def draw_means(axes, n, values, look, back, **more):
