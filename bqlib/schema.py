@@ -121,6 +121,15 @@ def sweep_dims(dataset: Any) -> tuple[str, ...]:
     return (POOLS, *SWEEP_DIMS) if POOLS in dataset.dims else SWEEP_DIMS
 
 
+def several_pools(dataset: Any) -> str:
+    """What to say of a dataset with several pools, where only one can be used."""
+    first = dataset[POOLS].values.tolist()[0]
+    return (
+        f"the dataset has several pools: select one label of {POOLS}, for example "
+        f".sel({POOLS}={first!r})"
+    )
+
+
 def on_all_dims(dataset: Any, names: Iterable[str]) -> Any:
     """Variables of a dataset with all dimensions of the sweep and the seed.
 

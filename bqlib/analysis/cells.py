@@ -3,19 +3,53 @@
 import json
 from itertools import product
 
+import numpy as np
+
 from bqlib.embeddings import embed
 from bqlib.integrands import of_model
 from bqlib.known_best import best_known_curve
-from bqlib.schema import SWEEP_DIMS
+from bqlib.schema import POOLS, SWEEP_DIMS, several_pools
 from bqlib.sweep import registry
 from bqlib.sweep.build import build_kernel, build_target
 
 
 def cells(dataset):
-    """Labels of target, kernel and length-scale of each cell, for ``dataset.sel``."""
+    """Labels of target, kernel and length-scale of each cell, for ``dataset.sel``.
+
+    Raises
+    ------
+    ValueError
+        If the dataset has several pools.
+    """
+    if POOLS in dataset.dims:
+        raise ValueError(several_pools(dataset))
     dims = SWEEP_DIMS[:3]
     for labels in product(*(dataset[dim].values.tolist() for dim in dims)):
         yield dict(zip(dims, labels, strict=True))
+
+
+def ran_to(curves, ran, ends):
+    """The n that the shortest and the longest seed of a cell were run to.
+
+    Parameters
+    ----------
+    curves : ndarray, shape (S, N)
+    ran : ndarray of bool, shape (S,)
+        Which trials succeeded.
+    ends : collection of int
+        Where sweeps end, as :func:`bqlib.schema.ends_of_sweeps` gives it.
+
+    Returns
+    -------
+    shortest, longest : int
+        N unless all curves that end before N do so where a sweep ends.
+    """
+    largest = curves.shape[1]
+    known = ~np.isnan(curves[ran])
+    lengths = np.where(known.any(axis=1), largest - known[:, ::-1].argmax(axis=1), 0)
+    if not len(lengths) or not {*lengths.tolist()} <= {*ends, largest}:
+        return largest, largest
+    return int(lengths.min()), int(lengths.max())
 
 
 def integrands_of(dataset, *, within):

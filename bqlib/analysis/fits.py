@@ -9,7 +9,7 @@ import numpy as np
 import scipy
 import xarray as xr
 
-from bqlib.analysis.cells import attrs
+from bqlib.analysis.cells import attrs, ran_to
 from bqlib.checks import checked_number
 from bqlib.over_seeds import FEWEST_SEEDS, holm, mean_interval, p_greater
 from bqlib.rates import FEWEST_SIZES, MODELS, local_slopes, log_spaced, verdicts
@@ -20,7 +20,7 @@ from bqlib.schema import (
     MISSING,
     OK,
     POOLS,
-    SWEEP_DIMS,
+    ends_of_sweeps,
     on_all_dims,
     sizes_of_sets,
     sweep_dims,
@@ -30,6 +30,7 @@ from bqlib.sweep.fingerprint import fingerprint
 LEVEL = 0.05  # of the test for faster than 1/n
 OCTAVES = ("first", "last")
 A_SET = "a set: "  # how the reason of a set starts
+SWEEP_ENDS = "the sweep ends at n = "
 NUMBERS = ("seeds", "power law n^-a", "A - c n^b", "model", "misfit", "faster than 1/n")
 _ABOUT = COORDINATES | {POOLS: ("pool of candidates", "")}
 _LEFT_OUT = ((MISSING, "missing"), (FAILED, "failed"))
@@ -87,6 +88,7 @@ def fit_rates(dataset, windows=None, known=()):
     windows = _checked(config["rate_windows"], windows)
     sizes_of = sizes_of_sets(dataset)
     names = dataset["algorithm"].values.tolist()
+    ends = ends_of_sweeps(dataset.attrs)
     dataset = on_all_dims(dataset, ("mmd", "status"))
     dims = sweep_dims(dataset)
     mmd = dataset["mmd"].transpose(*dims, "seed", "n").values
@@ -97,7 +99,10 @@ def fit_rates(dataset, windows=None, known=()):
     labels = result["window"].values.tolist()
     to_fit = {window: {} for window in windows}
     for cell in np.ndindex(mmd.shape[:-2]):
-        curves = mmd[cell], status[cell], sizes_of.get(names[cell[-1]], ())
+        sizes = sizes_of.get(names[cell[-1]], ())
+        # Of a shorter sweep that was merged, as it was: its own store may have the fit.
+        reach = len(mmd[cell].T) if sizes else ran_to(mmd[cell], status[cell] == OK, ends)[1]
+        curves = mmd[cell][:, :reach], status[cell], sizes
         digest = _digest(*curves)
         arrays["curves_sha256"][cell] = digest
         for w, window in enumerate(windows):
@@ -151,7 +156,7 @@ def _fits_in(rates):
     same = rates.attrs.get("fitted_by") == _code() and _VARIABLES.keys() <= set(rates)
     if not same or any(rates[dim].values.tolist() != own for dim, own in labels.items()):
         return
-    rates = rates.transpose(*SWEEP_DIMS, "window", ...)
+    rates = rates.transpose(*sweep_dims(rates), "window", ...)
     values = {name: rates[name].values for name in _VARIABLES}
     windows = rates["window"].values.tolist()
     for index, digest in np.ndenumerate(values["curves_sha256"]):
@@ -163,9 +168,9 @@ def rate_rows(found):
 
     Sets without a fit have a row too, as their sizes may be too few.
     """
-    rows = []
-    for labels in product(*(found[dim].values.tolist() for dim in (*SWEEP_DIMS, "window"))):
-        labels = dict(zip((*SWEEP_DIMS, "window"), labels, strict=True))
+    rows, dims = [], (*sweep_dims(found), "window")
+    for labels in product(*(found[dim].values.tolist() for dim in dims)):
+        labels = dict(zip(dims, labels, strict=True))
         fit = found.sel(labels)
         told = {name: value for name, value in labels.items() if found.sizes[name] > 1}
         if not int(fit["n_seeds"]):
@@ -361,7 +366,7 @@ def _say(curves, status, sizes, last):
     if ran == 0:
         return reasons, False
     if last > curves.shape[1]:
-        return [*reasons, f"the sweep ends at n = {curves.shape[1]}"], False
+        return [*reasons, f"{SWEEP_ENDS}{curves.shape[1]}"], False
     if len(sizes) < FEWEST_SIZES:
         return [*reasons, f"a fit needs at least {FEWEST_SIZES} values of n"], False
     window = curves[:, sizes - 1]

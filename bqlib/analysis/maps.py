@@ -3,11 +3,20 @@
 import numpy as np
 import xarray as xr
 
-from bqlib.analysis.cells import attrs
+from bqlib.analysis.cells import attrs, ran_to
 from bqlib.analysis.comparison import points_needed
-from bqlib.analysis.fits import label_of
+from bqlib.analysis.fits import SWEEP_ENDS, label_of
 from bqlib.over_seeds import median_interval
-from bqlib.schema import FAILED, OK, long_name, on_all_dims, sizes_of_sets
+from bqlib.schema import (
+    FAILED,
+    OK,
+    POOLS,
+    ends_of_sweeps,
+    long_name,
+    on_all_dims,
+    several_pools,
+    sizes_of_sets,
+)
 
 NOT_REACHED, ENDS, NO_FIT, NO_SIZE = "not reached", "ends early", "no fit", "not made"
 MODEL_WORDS = {
@@ -43,13 +52,22 @@ def map_of_error(dataset, n, quantity="mmd"):
     dataset = on_all_dims(dataset, (quantity, "status"))
     if n not in dataset["n"].values:
         raise ValueError(f"n is {n}; the curves have n from 1 to {dataset.sizes['n']}")
-    dataset = dataset.sel(n=n)
+    whole, dataset = dataset, dataset.sel(n=n)
     values = dataset[quantity].where(dataset["status"] == OK)
     ended = (values.isnull() & (dataset["status"] == OK)).any("seed")
     about = f"{long_name(dataset, quantity)} at n = {n}"
     sets = sizes_of_sets(dataset)
     made = [n in sets.get(name, (n,)) for name in dataset["algorithm"].values]
-    why = xr.where(xr.DataArray(made, dims="algorithm"), ENDS, NO_SIZE)
+    ends = ends_of_sweeps(dataset.attrs)
+    shortest = xr.apply_ufunc(
+        lambda curves, status: ran_to(curves, status == OK, ends)[0],
+        whole[quantity],
+        whole["status"],
+        input_core_dims=[["seed", "n"], ["seed"]],
+        vectorize=True,
+    )
+    ended_at = xr.where(shortest < n, _in_words(_run_to, shortest), ENDS)
+    why = xr.where(xr.DataArray(made, dims="algorithm"), ended_at, NO_SIZE)
     return _map(_median(values).where(~ended), dataset["status"], why, about)
 
 
@@ -74,11 +92,18 @@ def map_of_seconds(dataset, error, seconds, quantity="mmd"):
         As :func:`bqlib.analysis.seconds.trial_seconds` gives it.
     quantity : str
 
+    Raises
+    ------
+    ValueError
+        If the dataset has several pools: seconds are those of one.
+
     Notes
     -----
     It is the time of whole trials, up to the largest n, because timings have no other. Fewer
     points take less time.
     """
+    if POOLS in dataset.dims:
+        raise ValueError(f"{several_pools(dataset)}, and give the seconds of its trials")
     reached = np.isfinite(_median(points_needed(dataset, error, quantity)))
     status = on_all_dims(dataset, ("status",))["status"]
     known = seconds.where(status == OK)
@@ -122,8 +147,14 @@ def _in_words(function, values):
     return xr.apply_ufunc(function, values, vectorize=True, output_dtypes=[object])
 
 
+def _run_to(n):
+    return f"run to {n}"
+
+
 def _why_no_fit(reason):
     last = reason.rpartition("; ")[-1]
+    if last.startswith(SWEEP_ENDS):
+        return _run_to(last.removeprefix(SWEEP_ENDS))
     for part, word in (("missing", "missing"), ("failed", "failed"), (" end", ENDS)):
         if part in last:
             return word

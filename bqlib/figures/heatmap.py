@@ -28,8 +28,8 @@ def heatmap(
     """A number for each cell of a sweep, in panels over two of its dimensions.
 
     A cell without a number is white and says why: trials are "missing" or "failed"; the curve of a
-    seed "ends early", before n; or the error is "not reached" by the median seed. A hatched cell
-    has the mean slope of a curve that is not a power law, see
+    seed "ends early", before n; its sweep was "run to 30" alone; or the error is "not reached" by
+    the median seed. A hatched cell has the mean slope of a curve that is not a power law, see
     :func:`bqlib.analysis.maps.map_of_rates`.
 
     Parameters

@@ -10,7 +10,16 @@ from bqlib.figures import style
 from bqlib.figures.pages import page_of
 from bqlib.over_seeds import FEWEST_SEEDS, mean_interval
 from bqlib.rates import log_spaced
-from bqlib.schema import FAILED, MISSING, OK, POOLS, SWEEP_DIMS, ends_of_sweeps, sizes_of_sets
+from bqlib.schema import (
+    FAILED,
+    MISSING,
+    OK,
+    POOLS,
+    SWEEP_DIMS,
+    ends_of_sweeps,
+    several_pools,
+    sizes_of_sets,
+)
 
 LETTERS = {1: 60, 2: 42, 3: 28}  # that fit on a line of notes, where so many panels share a row
 SETS = "Faint lines with a marker at each size: sets, which are made anew for each n."
@@ -70,8 +79,10 @@ def grid(
 def pairs(dataset, **more):
     """Title to selection of each target and kernel, with each label of `more` dimensions.
 
-    The title is empty where there is only one.
+    The title is empty where there is only one. A dataset with several pools is refused.
     """
+    if POOLS in dataset.dims:
+        raise ValueError(f"{several_pools(dataset)}, or draw .bq.plot.curves()")
     dims = {"target": dataset["target"].values, "kernel": dataset["kernel"].values, **more}
     every = list(product(*dims.values()))
     return {
@@ -136,11 +147,6 @@ def draw_curves(axes, dataset, name, selected, styles):
     notes : list of str
         What is missing, and where curves end.
     """
-    if POOLS in dataset[name].dims:
-        raise ValueError(
-            f"the dataset has several pools: select one label of {POOLS}, for example "
-            f".sel({POOLS}={dataset[POOLS].values.tolist()[0]!r}), or draw .bq.plot.curves()"
-        )
     n = dataset["n"].values
     sets = sizes_of_sets(dataset)
     curves_of = dataset[name].sel(selected)
@@ -161,9 +167,8 @@ def draw_curves(axes, dataset, name, selected, styles):
         curves = curves[:, sizes - 1]
         counts = np.where(np.isnan(curves).any(axis=1), np.isnan(curves).argmax(axis=1), len(sizes))
         last = counts.min(initial=len(sizes))
-        if last < len(sizes):
-            ends = ends_of_sweeps(dataset.attrs)
-            notes.append(f"{label} {_ends(np.append(0, sizes)[counts], sizes[-1], ends)}")
+        lengths, ends = np.append(0, sizes)[counts], ends_of_sweeps(dataset.attrs)
+        notes += _ends(label, lengths, sizes[-1], ends)
         if last == 0:
             continue
         if algorithm in sets:
@@ -182,7 +187,7 @@ def draw_curves(axes, dataset, name, selected, styles):
             n[at], median, **line, **style.MARKER, gid=f"median {algorithm}", markevery=marks,
             clip_on=algorithm not in sets,
         )  # fmt: skip
-        if last < len(sizes):
+        if last < len(sizes) and lengths.min() not in ends:
             axes.plot(
                 sizes[last - 1], median[-1], color=color, marker="x", markersize=8,
                 linestyle="none", markeredgewidth=2, gid=f"end {algorithm}",
@@ -191,14 +196,21 @@ def draw_curves(axes, dataset, name, selected, styles):
     return medians, notes
 
 
-def _ends(lengths, n, ends_of_sweeps):
-    """Where the curves of an algorithm end, in words, and why if their sweep goes further."""
-    ended = lengths[lengths < n]
-    first, last = ended.min(), ended.max()
-    where = f"{first}" if first == last else f"{first} to {last}"
-    seeds = "" if len(ended) == len(lengths) else f" in {len(ended)} of {len(lengths)} seeds"
-    why = "" if {*ended.tolist()} <= ends_of_sweeps else " (float64)"
-    return f"ends at n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{where}{seeds}{why}"
+def _ends(label, lengths, n, ends_of_sweeps):
+    """Notes on where curves of an algorithm end before n: their sweep does, or float64 fails."""
+    short = lengths[lengths < n]
+    of_sweeps = np.isin(short, list(ends_of_sweeps))
+    notes = []
+    for ended, how, why in (
+        (short[of_sweeps], ": run to", ""),
+        (short[~of_sweeps], " ends at", " (float64)"),
+    ):
+        if len(ended):
+            first, last = ended.min(), ended.max()
+            where = f"{first}" if first == last else f"{first} to {last}"
+            few = "" if len(ended) == len(lengths) else f" in {len(ended)} of {len(lengths)} seeds"
+            notes.append(f"{label}{how} n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{where}{few}{why}")
+    return notes
 
 
 def draw_means(axes, n, values, look, back, **more):

@@ -8,15 +8,18 @@ import numpy as np
 
 from bqlib.analysis.cells import cells
 from bqlib.analysis.fits import worded
-from bqlib.over_seeds import mean_interval
+from bqlib.over_seeds import FEWEST_SEEDS, mean_interval
 from bqlib.schema import OK
+
+NEEDS_SEEDS = f"needs {FEWEST_SEEDS} seeds"  # an interval does
 
 
 @dataclass(frozen=True)
 class Lead:
     """How many times larger the MMD of another rule is, with the ends of its interval or NaN.
 
-    `n` is the largest that all its seeds reach, at which its MMD is taken.
+    It is a geometric mean over the seeds that both rules have. `n` is the largest that all its
+    seeds reach, at which its MMD is taken.
     """
 
     rule: str
@@ -27,8 +30,13 @@ class Lead:
 
     @property
     def certain(self):
-        """Whether the interval lies above one; without an interval, whether the ratio does."""
-        return (self.ratio if np.isnan(self.low) else self.low) > 1
+        """Whether the interval lies above one; without an interval, nothing is certain."""
+        return bool(self.low > 1)
+
+    @property
+    def untested(self):
+        """Whether the seeds are too few for an interval."""
+        return bool(np.isnan(self.low) and not np.isnan(self.ratio))
 
 
 @dataclass(frozen=True)
@@ -41,7 +49,7 @@ class Best:
         Target, kernel and length-scale.
     rule : str
     mmd : float
-        Median over the seeds that succeeded, at `n`.
+        Geometric mean over the seeds that succeeded, at `n`, as leads are.
     n : int
         The largest n that all these seeds reach.
     rate : tuple of (float, str, bool) or None
@@ -63,7 +71,8 @@ def best_rules(curves, rates=None):
     """The best rule of each cell, at the largest n of its curves.
 
     A curve that ends before, as one does when float64 cannot separate further points, counts with
-    the MMD at its end. A rule without a seed that succeeded does not count.
+    the MMD at its end. A rule without a seed that succeeded does not count. Rules are compared by
+    the geometric mean over the seeds, so that no lead is below 1 where all seeds succeeded.
 
     Parameters
     ----------
@@ -91,13 +100,13 @@ def best_rules(curves, rates=None):
         }
         if not ends:
             continue
-        order = sorted(ends, key=lambda name: (ends[name].median, names.index(name)))
+        order = sorted(ends, key=lambda name: (ends[name].mean, names.index(name)))
         rule, *others = order
         found.append(
             Best(
                 cell=cell,
                 rule=rule,
-                mmd=ends[rule].median,
+                mmd=ends[rule].mean,
                 n=ends[rule].n,
                 rate=_rate(rates, cell, rule),
                 over_next=_lead(ends, rule, others[0]) if others else None,
@@ -115,8 +124,10 @@ class _End:
     mmd: np.ndarray
 
     @property
-    def median(self):
-        return float(np.nanmedian(self.mmd))
+    def mean(self):
+        """The geometric mean, which is 0 if a seed is."""
+        with np.errstate(divide="ignore"):
+            return float(np.exp(np.nanmean(np.log(self.mmd))))
 
 
 def _end(mmd, ran):
@@ -212,11 +223,20 @@ def _named(lead, largest):
 
 
 def _uncertain(group, several):
-    """The length-scales at which the next rule may be as good."""
-    found = [b.cell["lengthscale"] for b in group if b.over_next and not b.over_next.certain]
-    if not found or "lengthscale" not in several:
-        return "yes" if found else "-"
-    return "at " + ", ".join(f"{x:g}" for x in found)
+    """The length-scales at which the next rule may be as good, and those without an interval."""
+    leads = [(b.cell["lengthscale"], b.over_next) for b in group if b.over_next]
+    untested = [scale for scale, lead in leads if lead.untested]
+    close = [scale for scale, lead in leads if not lead.certain and not lead.untested]
+    one = "lengthscale" not in several
+    said = [("yes" if one else f"at {_scales(close)}")] if close else []
+    if untested:
+        whole = one or len(untested) == len(group)
+        said.append(NEEDS_SEEDS if whole else f"{NEEDS_SEEDS} at {_scales(untested)}")
+    return "; ".join(said) or "-"
+
+
+def _scales(lengthscales):
+    return ", ".join(f"{x:g}" for x in lengthscales)
 
 
 def _with_end(best, largest):
@@ -261,6 +281,8 @@ def _number(ratio):
 def headline(found, largest, cell=None):
     """The finding in one sentence: of one cell, or how many cells each rule wins.
 
+    Of several cells it says in how many the lead is certain.
+
     Parameters
     ----------
     found : list of Best
@@ -276,13 +298,34 @@ def headline(found, largest, cell=None):
         for best in chosen:
             wins[best.rule] = wins.get(best.rule, 0) + 1
         counts = sorted(wins.items(), key=lambda pair: -pair[1])
-        said = ", ".join(f"{rule} in {count}" for rule, count in counts)
-        return f"Smallest MMD at n = {largest}, of {len(chosen)} settings: {said}."
+        leads = [best.over_next for best in chosen if best.over_next]
+        tested = any(not lead.untested for lead in leads)
+        said = ", ".join(
+            f"{rule} in {count}{_sure(chosen, rule, tested)}" for rule, count in counts
+        )
+        few = f" Whether a lead is certain {NEEDS_SEEDS}." if leads and not tested else ""
+        return f"Smallest MMD at n = {largest}, of {len(chosen)} settings: {said}.{few}"
     (best,) = chosen
     where = f" at length-scale {best.cell['lengthscale']:g}" if len(found) > 1 else ""
     said = f"{best.rule} has the smallest MMD{where}: {best.mmd:.3g} at n = {best.n}"
     leads = [lead for lead in (best.over_next, best.over_iid) if lead and lead.ratio > 0]
     if len(leads) == 2 and leads[0].rule == leads[1].rule:
         leads = leads[:1]
-    words = [f"that of {_named(lead, largest)} is {_times(lead)} times as large" for lead in leads]
+    words = [
+        f"that of {_named(lead, largest)} is {_times(lead)} times as large{_doubt(lead)}"
+        for lead in leads
+    ]
     return "; ".join([said, *words]) + "."
+
+
+def _sure(chosen, rule, tested):
+    """In how many cells the lead of a rule is certain, if any lead of the sweep has an interval."""
+    leads = [best.over_next for best in chosen if best.rule == rule and best.over_next]
+    return f" ({sum(lead.certain for lead in leads)} certain)" if tested and leads else ""
+
+
+def _doubt(lead):
+    """What a sentence says of a lead that is not certain."""
+    if lead.certain:
+        return ""
+    return f" (not certain: {NEEDS_SEEDS})" if lead.untested else " (not certain)"

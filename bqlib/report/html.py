@@ -25,6 +25,7 @@ from bqlib.report.summary import summary
 from bqlib.results.damage import is_there, read_object
 from bqlib.results.files import write_atomically
 from bqlib.results.layout import CLAIMS, Layout
+from bqlib.results.text import duration
 
 # A mark and a class of report.css for each verdict; the exceptions first: readers look for them.
 MARKS = {
@@ -69,11 +70,12 @@ HEADINGS = {
     "lead over i.i.d.": "Lead over i.i.d.",
 }
 BEST = (
-    "The rule with the smallest median MMD at the largest n, or at the end of its curve. A lead is "
-    "how many times as large the MMD of the other rule is, with a 95 % interval over at least 5 "
-    "seeds; it is not certain where this interval includes 1. The rate is a of n^-a in the first "
-    "window, or (slope) the mean slope of a curve that is not shown to be a power law. Where "
-    "length-scales share a row, numbers go from the smallest to the largest."
+    "The rule with the smallest MMD at the largest n, or at the end of its curve. MMDs and leads "
+    "are geometric means over the seeds; figures and other tables have medians. A lead is how many "
+    "times as large the MMD of the other rule is, over the seeds that both have, with a 95 % "
+    "interval if these are at least 5. It is certain where this interval lies above 1. The rate is "
+    "a of n^-a in the first window, or (slope) the mean slope of a curve that is not shown to be a "
+    "power law. Where length-scales share a row, numbers go from the smallest to the largest."
 )
 KNOWN = ("algorithm", "weights", "cost", "guarantee", "reference")  # of Table 1; all else measured
 TABLE_1 = (
@@ -307,11 +309,7 @@ def _listed(words):
 def _facts(about, made):
     """When and where the results were made, as pairs of names and values."""
     commit = about["versions"].get("git_commit", "")
-    time = (
-        f"{about['hours']:.3g} hours"
-        if about["hours"] >= 1
-        else f"{60 * about['hours']:.3g} minutes"
-    )
+    time = duration(3600 * about["hours"])
     return [
         (name, value)
         for name, value in (

@@ -251,7 +251,7 @@ def as_text(about):
     tables = (
         ("failed", "Failed trials"),
         ("ended", "Curves that end early"),
-        ("best", "The rule with the smallest MMD at the largest n"),
+        ("best", "The rule with the smallest MMD at the largest n: geometric means over the seeds"),
         ("mmd", "Median MMD over the seeds"),
         ("rates", "Convergence rates: a in n^-a and b in log MMD = A - c n^b, with 95 % intervals"),
     )

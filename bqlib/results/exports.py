@@ -13,7 +13,7 @@ import pandas as pd
 import xarray as xr
 
 from bqlib.results.files import replacing
-from bqlib.schema import FAILED, MISSING, OK, TRIAL_DIMS, sweep_dims
+from bqlib.schema import FAILED, MISSING, OK, TRIAL_DIMS, ends_of_sweeps, sweep_dims
 
 BLOCK_BYTES = 16 * 2**20  # values read at a time; their table takes several times as much
 STATUS = {OK: "ok", FAILED: "failed", MISSING: "missing"}
@@ -39,7 +39,8 @@ def export(dataset, path, points=False):
     -------
     rows, missing : int
         Rows of the table (values of the MMD in a NetCDF file), and how many trials are missing.
-        Missing trials have no rows; failed trials have rows, with the reason.
+        Missing trials have no rows; failed trials have rows, with the reason. A trial of a merged
+        sweep with a smaller n has no rows beyond that n.
 
     Raises
     ------
@@ -225,7 +226,13 @@ def _table(part):
         own = values.transpose(*dims, ...).values[there]
         own = own.reshape(-1) if "n" in values.dims else np.repeat(own, size)
         columns[name] = _plain(own)
-    return columns
+    ends = ends_of_sweeps(part.attrs)
+    if not ends or "rank_reached" not in columns:
+        return columns
+    # A shorter sweep that was merged has no trial of more points than its n.
+    rank = columns["rank_reached"]
+    asked = (columns["n"] <= rank) | ~np.isin(rank, list(ends))
+    return {name: values[asked] for name, values in columns.items()}
 
 
 def _plain(values):

@@ -13,6 +13,7 @@ from xarray.core import indexing
 
 from bqlib.results.lazy import opened, opened_from
 from bqlib.schema import FAILED, MISSING, OK, POOLS, SWEEP_DIMS, TRIAL_DIMS, tables
+from bqlib.sweep import registry
 from bqlib.sweep.plugins import without_folder
 from bqlib.sweep.spec import science_of
 
@@ -329,13 +330,12 @@ def _conflicts_of_values(a, b, pair):
     inner = {d: np.intersect1d(a[d], b[d]) for d in ("integrand", "dim", "n") if d in a and d in b}
     names = [name for name in a.data_vars if name in b and name not in ("status", "reason")]
     sizes = a.sizes["n"], b.sizes["n"]
+    designs = {}  # of algorithms, where lengths differ
     if sizes[0] != sizes[1]:
         names = [name for name in names if name in ("mmd", "points")]
-        pair = (
-            f"{pair}, whose n is {sizes[0]} and {sizes[1]}: the first points of the longer design "
-            "are not those of the shorter one; if its points are a set, say so by the decorator "
-            "bqlib.designs.design.point_set"
-        )
+        pair = f"{pair}, whose n is {sizes[0]} and {sizes[1]}"
+        of_a = _contents(json.loads(a.attrs["config"]), "algorithms")
+        designs = {name: content["design"] for name, content in of_a.items()}
     problems = []
     for target in common["target"]:
         for kernel in common["kernel"]:
@@ -345,9 +345,29 @@ def _conflicts_of_values(a, b, pair):
             differing = {name: both & _differ(ours[name], theirs[name]) for name in names}
             for cell in np.argwhere(np.any(list(differing.values()), axis=(0, -1))):
                 labels = [str(block[d][i]) for d, i in zip(SWEEP_DIMS, cell, strict=True)]
-                problems.append(_say(labels, common["seed"], differing, tuple(cell), pair))
+                said = _say(labels, common["seed"], differing, tuple(cell), pair)
+                points = "points" in differing and bool(differing["points"][tuple(cell)].any())
+                problems.append(said + _about_lengths(designs.get(labels[-1]), points))
     more = len(problems) - MOST_SHOWN
     return problems[:MOST_SHOWN] + ([f"... and {more} more cells"] if more > 0 else [])
+
+
+def _about_lengths(design, points):
+    """What may make common values of designs of different n differ, for a message."""
+    if design is None:
+        return ""
+    if points and design not in registry.PLACES["design"]:
+        return (
+            ": the first points of the longer design are not those of the shorter one; if its "
+            "points are a set, say so by the decorator bqlib.designs.design.point_set"
+        )
+    return (
+        ": this design makes the same first points for each n, so other code or other numbers made "
+        "one of them; run both sweeps with the same version, or open them separately"
+        if points
+        else ": the points are the same, so other code or other numbers made the MMD of one of "
+        "them; run both sweeps with the same version, or open them separately"
+    )
 
 
 def _differ(ours, theirs):

@@ -373,7 +373,7 @@ def test_the_report_says_when_and_with_what_it_was_made_and_how_to_cite():
         ABOUT | {"versions": {"bqlib_version": "7", "git_commit": "abc"}}, [], None, "now"
     )
     words = html.unescape(re.sub(r"<[^>]*>", "\n", text))
-    for said in ("now", "abc", "30 minutes", f'"{stated["title"]}", version 7'):
+    for said in ("now", "abc", "30 min", f'"{stated["title"]}", version 7'):
         assert said in words
 
 

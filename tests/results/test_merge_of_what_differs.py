@@ -9,8 +9,12 @@ import xarray as xr
 from merged_sweeps import run
 
 import bqlib
-from bqlib.analysis.fits import fit_rates
+from bqlib.analysis import maps
+from bqlib.analysis.fits import fit_rates, rate_rows
 from bqlib.figures.mmd import mmd
+from bqlib.figures.slopes import slopes
+from bqlib.figures.weight_sum import weight_sum
+from bqlib.report.findings import best_rules
 from bqlib.results.merge import MergeError, merge, pool_labels
 from bqlib.schema import MISSING, OK
 
@@ -85,16 +89,51 @@ def notes_of(figure):
 def test_a_figure_does_not_blame_float64_for_the_end_of_a_sweep(short, long):
     merged = bqlib.open_results([short, long])
     notes = notes_of(merged.sel(lengthscale=0.5).bq.plot.curves())
-    assert "herding ends at n = 12" in notes.replace("\n  ", " ") and "float64" not in notes
-    of_both = merged.assign(mmd=merged["mmd"].where(merged["n"] <= 7)).sel(lengthscale=0.5)
-    assert "ends at n = 7 (float64)" in notes_of(of_both.bq.plot.curves()).replace("\n  ", " ")
+    assert "herding: run to n = 12" in notes.replace("\n  ", " ") and "float64" not in notes
+    assert "ends" not in notes
+    figure = merged.sel(lengthscale=0.5).bq.plot.curves()
+    assert not [line for line in figure.axes[0].lines if line.get_gid() == "end herding"]
+    cut = merged["mmd"].where((merged["n"] <= 7) | (merged["seed"] == 0)).sel(lengthscale=0.5)
+    of_both = merged.sel(lengthscale=0.5).assign(mmd=cut).bq.plot.curves()
+    notes = notes_of(of_both).replace("\n  ", " ")
+    assert "herding: run to n = 12 in 1 of 2 seeds" in notes
+    assert "herding ends at n = 7 in 1 of 2 seeds (float64)" in notes
+    assert [line for line in of_both.axes[0].lines if line.get_gid() == "end herding"]
+
+
+def test_a_map_does_not_blame_a_curve_for_the_end_of_a_sweep(short, long):
+    merged = bqlib.open_results([short, long]).sel(lengthscale=[0.5])
+
+    def words(found, name):
+        return found["word"].sel(algorithm=name).values.ravel().tolist()
+
+    assert words(maps.map_of_error(merged, 12), "herding") == [""]
+    found = maps.map_of_error(merged, 15)
+    assert words(found, "herding") == ["run to 12"] and words(found, "sbq") == [""]
+    assert words(maps.map_of_rates(merged.bq.rates([(5, 20)])), "herding") == ["run to 12"]
+    cut = merged.assign(mmd=merged["mmd"].where((merged["n"] <= 7) | (merged["seed"] == 0)))
+    assert words(maps.map_of_error(cut, 15), "herding") == ["ends early"]
+    assert words(maps.map_of_rates(cut.bq.rates([(5, 20)])), "herding") == ["ends early"]
+
+
+def test_an_export_has_no_rows_beyond_the_n_of_a_shorter_sweep(short, long, tmp_path):
+    merged = bqlib.open_results([short, long])
+    rows, missing = bqlib.export(merged, tmp_path / "both.csv")
+    table = pd.read_csv(tmp_path / "both.csv")
+    assert len(table) == rows and missing == int((merged["status"] == MISSING).sum()) > 0
+    assert table["mmd"].notnull().all()
+    last = table.groupby(["lengthscale", "algorithm"])["n"].max().to_dict()
+    assert last == {
+        (0.5, "herding"): 12, (0.5, "omp"): 20, (0.5, "sbq"): 20, (1.0, "herding"): 12,
+        (1.0, "sbq"): 12, (2.0, "omp"): 20, (2.0, "sbq"): 20,
+    }  # fmt: skip
+    bqlib.export(merged.drop_vars("rank_reached"), tmp_path / "all.csv")
+    assert len(pd.read_csv(tmp_path / "all.csv")) == 20 * 2 * len(last)
 
 
 def test_rates_in_a_window_that_only_one_sweep_reaches(short, long):
     rates = bqlib.open_results([short, long]).bq.rates().sel(CELL | {"lengthscale": 0.5})
-    assert (
-        rates["reason"].sel(window="5-20", algorithm="herding") == "2 of 2 curves end before n = 20"
-    )
+    assert rates["reason"].sel(window="5-20", algorithm="herding") == "the sweep ends at n = 12"
     assert rates["n_seeds"].sel(window="5-20", algorithm="sbq") == 2
 
 
@@ -137,6 +176,26 @@ def test_a_sequence_whose_start_depends_on_n_is_refused(tmp_path):
     said = str(caught.value).splitlines()[1]
     assert said.startswith("chen2010_mixture/eq/0.5/mine, seeds 0, 1: different mmd, points in ")
     assert "whose n is 12 and 20: the first points of the longer design are not those" in said
+    assert said.endswith("say so by the decorator bqlib.designs.design.point_set")
+
+
+@pytest.mark.parametrize(
+    "changed, expected",
+    [
+        (("mmd",), "different mmd in a and b, whose n is 12 and 20: the points are the same, so"),
+        (("mmd", "points"), "different mmd, points in a and b, whose n is 12 and 20: this design"),
+    ],
+)
+def test_other_numbers_of_a_design_of_ours_are_not_called_a_set(short, long, changed, expected):
+    one, other = (bqlib.open_results(folder).load() for folder in (short, long))
+    where = {"lengthscale": 0.5, "algorithm": "sbq"}
+    for name in changed:
+        other[name].loc[where] = other[name].loc[where] * 1.01
+    with pytest.raises(MergeError) as caught:
+        merge([one, other], ["a", "b"])
+    (said,) = str(caught.value).splitlines()[1:]
+    assert expected in said and "point_set" not in said
+    assert "other code or other numbers made" in said
 
 
 def test_pools_that_differ_are_one_more_dimension(short, pooled):
@@ -202,6 +261,52 @@ def test_what_is_computed_of_merged_pools_is_what_is_of_each(short, pooled):
         np.testing.assert_array_equal(found, expected.transpose(*found.dims))
         ours = needed.sel(chosen)
         np.testing.assert_array_equal(ours, own.bq.points_needed(0.1).transpose(*ours.dims))
+
+
+@pytest.fixture(scope="module")
+def pools(tmp_path_factory):
+    """Three sweeps that differ in their pools."""
+    folder = tmp_path_factory.mktemp("pools")
+    own = {"lengthscales": [0.5], "windows": [[2, 12]]}
+    return {size: run(folder / f"pool{size}", size=size, **own) for size in (60, 90, 120)}
+
+
+@pytest.mark.parametrize(
+    "sizes, windows", [((60, 90), [(2, 12), (3, 11)]), ((60, 90, 120), [(2, 12)])]
+)
+def test_rates_over_pools_are_the_same_from_the_second_call_on(pools, sizes, windows):
+    """Those that are known are found under their own pool and window."""
+    alone = {size: fit_rates(bqlib.open_results(pools[size]), windows) for size in sizes}
+    merged = bqlib.open_results([pools[size] for size in sizes])
+    for _ in range(3):
+        rates = merged.bq.rates(windows)
+        for size, expected in alone.items():
+            found = rates.sel(candidates=size, drop=True)
+            xr.testing.assert_identical(found.drop_attrs(), expected.drop_attrs())
+    for first, last in windows:
+        label = f"{first}-{last}"
+        power = rates["rate"].sel(window=label, model="power_law").squeeze()
+        assert len(np.unique(power)) == power.size  # or a wrong place would not be seen
+        table = merged.bq.rate_table((first, last)).set_index(["candidates", "algorithm"])["rate"]
+        np.testing.assert_array_equal(table.to_xarray().sel(candidates=rates.candidates), power)
+        places = {"window": (first, last), "x": "candidates", "y": "algorithm"}
+        (image,) = merged.bq.plot.heatmap("rate", **places).axes[0].images
+        np.testing.assert_array_equal(image.get_array(), power.transpose("algorithm", ...))
+    rows = rate_rows(rates)
+    assert len(rows) == 2 * len(sizes) * len(windows) and {*rows[0]} > {"candidates", "algorithm"}
+
+
+def test_what_takes_one_pool_says_so(pools):
+    merged = bqlib.open_results([pools[60], pools[90]])
+    seconds = xr.zeros_like(merged["status"].sel(candidates=60), dtype=float)
+    for use in (
+        lambda: merged.bq.plot.heatmap("seconds", error=0.1, seconds=seconds),
+        lambda: best_rules(merged),
+    ):
+        with pytest.raises(
+            ValueError, match=r"select one label of candidates, .*\(candidates=60\)"
+        ):
+            use()
 
 
 def test_figures_have_panels_and_columns_for_pools(short, pooled):
@@ -275,6 +380,7 @@ def test_rounding_of_an_ill_conditioned_system_is_no_conflict_of_lengths():
 
 def test_figures_of_one_sweep_ask_for_one_pool(short, pooled):
     merged = bqlib.open_results([short, pooled])
-    with pytest.raises(ValueError, match=r"select one label of candidates, .*\(candidates=60\)"):
-        mmd(merged)
+    for draw in (mmd, slopes, weight_sum):
+        with pytest.raises(ValueError, match=r"one label of candidates, .*\(candidates=60\)"):
+            draw(merged)
     assert mmd(merged.sel(candidates=60)).axes
