@@ -45,7 +45,7 @@ def of_module(module):
         for name, found in vars(module).items()
         if not name.startswith("_")
         and inspect.isroutine(found) | inspect.isclass(found)
-        and f"{found.__module__}.".startswith(f"{module.__name__}.")
+        and found.__module__ == module.__name__
         and not (inspect.isclass(found) and issubclass(found, Exception))
     }
 

@@ -20,9 +20,6 @@ from bqlib import (
     sbq,
     sharded,
 )
-from bqlib.sharded import foresight, parts
-from bqlib.sharded.drawing import BLOCK
-from bqlib.sharded.shards import GROUP
 
 MIXTURE = GaussianMixture([0.3, 0.7], [[-1.0, 0.0], [1.0, 0.5]], [np.eye(2), 0.3 * np.eye(2)])
 KERNEL = ExponentiatedQuadratic(0.5)
@@ -61,81 +58,20 @@ def test_the_same_points_are_picked_as_in_one_process(client, design, size):
     assert made.rule is alone.rule and made.stop == alone.stop == ""
 
 
-@pytest.fixture
-def told(monkeypatch):
-    """What the parts are told of picks, where these are foreseen in pools of any size."""
-    monkeypatch.setattr(foresight, "LEAST_BYTES", 0)
-    told, tell = [], parts.Parts.tell
-
-    def note(held, lesson):
-        told.append(lesson)
-        tell(held, lesson)
-
-    monkeypatch.setattr(parts.Parts, "tell", note)
-    return told
-
-
-def uses(told):
-    """How many picks came as foreseen."""
-    return sum(bool(lesson.place) for lesson in told)
-
-
-def test_nothing_depends_on_the_number_of_workers(told):
-    candidates = Candidates(3 * GROUP * BLOCK + 5, source="box", box=((-2, 2), (-3, 3)))
-    found = []
-    for count in (1, 2, 3):
-        with workers(count, processes=False) as client:
-            made = sharded.sbq(client, MIXTURE, KERNEL, 20, rng=0, candidates=candidates)
-        found.append((made.points, told.copy()))
-        told.clear()
-    (points, lessons), *others = found
-    assert len(lessons) == 19 and uses(lessons) >= 2
-    for other, theirs in others:
-        assert np.array_equal(points, other)
-        for one, two in zip(lessons, theirs, strict=True):
-            assert one.place == two.place and one.pick.score == two.pick.score
-            assert (one.ahead is None) == (two.ahead is None)
-            assert one.ahead is None or np.array_equal(one.ahead, two.ahead)
-
-
-@pytest.mark.parametrize("hot, least, most", [(0.06, 10, 39), (0.0, 0, 9)])  # 0.0: one of a block
-def test_picks_do_not_depend_on_what_was_foreseen(told, monkeypatch, hot, least, most):
-    monkeypatch.setattr(foresight, "HOT", hot)
-    candidates = Candidates(5 * BLOCK)
-    with workers(2, processes=False) as client:
-        made = sharded.sbq(client, MIXTURE, KERNEL, 40, rng=3, candidates=candidates)
-    assert np.array_equal(made.points, in_one_process(sharded.sbq, candidates, 40, 3).points)
-    assert least <= uses(told) <= most
-    assert any(lesson.place == 0 for lesson in told)
-
-
-def test_small_pools_are_learned_pick_by_pick(client, monkeypatch):
-    asked, ask = [], parts.Parts.ask
-
-    def note(held, question, *arguments):
-        asked.append(question)
-        return ask(held, question, *arguments)
-
-    monkeypatch.setattr(parts.Parts, "ask", note)
-    sharded.sbq(client, MIXTURE, KERNEL, 12, rng=0, candidates=Candidates(1000))
-    assert asked == 12 * ["best"]
-
-
-def test_a_design_ends_alike_where_its_picks_are_foreseen(told, client):
-    wide, candidates = ExponentiatedQuadratic(3.0), Candidates(400)
-    made = sharded.sbq(client, MIXTURE, wide, 200, rng=0, candidates=candidates)
-    pool = sharded.draw_pool(MIXTURE, candidates, 0)
-    alone = sbq(MIXTURE, wide, 200, rng=0, candidates=pool)
-    assert uses(told) and made.stop == alone.stop != ""
-    assert len(made.points) == len(alone.points)
+def test_points_do_not_depend_on_the_number_of_workers(client):
+    candidates = Candidates(3 * sharded.BLOCK + 5, source="box", box=((-2, 2), (-3, 3)))
+    two = sharded.sbq(client, MIXTURE, KERNEL, 20, rng=0, candidates=candidates)
+    with workers(1, processes=False) as one_worker:
+        one = sharded.sbq(one_worker, MIXTURE, KERNEL, 20, rng=0, candidates=candidates)
+    assert np.array_equal(one.points, two.points)
 
 
 def test_a_block_can_be_drawn_without_the_others():
-    candidates = Candidates(2 * BLOCK + 7)
+    candidates = Candidates(2 * sharded.BLOCK + 7)
     whole = sharded.draw_pool(MIXTURE, candidates, 5)
     last = sharded.draw_pool(MIXTURE, candidates, 5, blocks=[2])
-    assert np.array_equal(whole[2 * BLOCK :], last)
-    assert not np.array_equal(whole[:BLOCK], whole[BLOCK : 2 * BLOCK])
+    assert np.array_equal(whole[2 * sharded.BLOCK :], last)
+    assert not np.array_equal(whole[: sharded.BLOCK], whole[sharded.BLOCK : 2 * sharded.BLOCK])
     other = sharded.draw_pool(MIXTURE, candidates, 6, blocks=[2])
     assert not np.array_equal(last, other)
 
@@ -159,30 +95,28 @@ def test_a_kernel_of_varying_height_changes_nothing(client):
 
 
 @pytest.mark.parametrize("design", ALONE)
-def test_a_lost_worker_changes_nothing(client, design, told, monkeypatch):
-    candidates = Candidates(2 * GROUP * BLOCK)
+def test_a_lost_worker_changes_nothing(client, design, monkeypatch):
+    candidates = Candidates(2 * sharded.BLOCK)
     client.wait_for_workers(2)  # one may have been lost in a test before
-    monkeypatch.setattr(parts, "LOOK_SECONDS", 0.2)
-    undisturbed = design(client, MIXTURE, KERNEL, 40, rng=3, candidates=candidates)
-    picks, killed, ask = [lesson.pick.score for lesson in told], [], parts.Parts.ask
-    told.clear()
+    monkeypatch.setattr(sharded, "LOOK_SECONDS", 0.2)
+    asked = []
+    ask = sharded._Shards.ask
 
-    def kill_between(held, question, *arguments):
-        foreseen = design is sharded.herding or (told and told[-1].place)
-        if len(told) >= 12 and foreseen and not killed:
-            killed.append(held.held[1].worker)
-            pid = client.run(os.getpid, workers=killed)[killed[0]]
+    def kill_between(shards, question, *arguments):
+        asked.append(question)
+        if len(asked) == 12:
+            victim = shards.held[1].worker
+            pid = client.run(os.getpid, workers=[victim])[victim]
             # During the step, too: its answer never comes.
             threading.Timer(
                 0.01 if design is sharded.sbq else 0, os.kill, (pid, signal.SIGKILL)
             ).start()
             time.sleep(0 if design is sharded.sbq else 0.5)
-        return ask(held, question, *arguments)
+        return ask(shards, question, *arguments)
 
-    monkeypatch.setattr(parts.Parts, "ask", kill_between)
+    monkeypatch.setattr(sharded._Shards, "ask", kill_between)
     made = design(client, MIXTURE, KERNEL, 40, rng=3, candidates=candidates)
-    assert killed and [lesson.pick.score for lesson in told] == picks
-    assert np.array_equal(made.points, undisturbed.points)
+    assert len(asked) >= 40
     assert np.array_equal(made.points, in_one_process(design, candidates, 40, 3).points)
 
 
@@ -210,7 +144,7 @@ def on_workers():
 
 
 def test_the_only_worker_may_be_lost_while_it_makes_its_part(on_workers, tmp_path, monkeypatch):
-    monkeypatch.setattr(parts, "LOOK_SECONDS", 0.2)
+    monkeypatch.setattr(sharded, "LOOK_SECONDS", 0.2)
     once = tmp_path / "once"
 
     def die_once():
@@ -257,7 +191,7 @@ def test_the_client_that_is_given_is_the_one_that_works(client):
 
 
 def test_without_workers_there_is_an_error(monkeypatch):
-    monkeypatch.setattr(parts, "FIRST_SECONDS", 0.3)
+    monkeypatch.setattr(sharded, "FIRST_SECONDS", 0.3)
     words = "none came within 0[.]3 s: start some"
     with (
         workers(0, processes=False) as client,
