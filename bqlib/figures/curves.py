@@ -8,7 +8,7 @@ from bqlib.schema import POOLS, long_name, on_all_dims
 FALLING = ("mmd", "error", "error_quantile", "bound_ratio")  # drawn on a logarithmic scale
 MOST_COLUMNS = 4
 TALLEST, LOWEST = 8.6, 1.2  # inches, of all rows of panels and of one
-LONGEST_TITLE = 34  # letters that fit above a panel
+BESIDE = 0.4  # inches beside a panel
 
 
 def curves(dataset, quantity="mmd", rows=None, columns=None):
@@ -48,12 +48,15 @@ def curves(dataset, quantity="mmd", rows=None, columns=None):
             height=max(LOWEST, min(3.2, TALLEST / -(-len(cells) // width))),
             ylabel=long_name(part, quantity),
         )  # fmt: skip
-        for axes, labels in zip(row, cells, strict=True):
-            chosen = {d: x for d, x in zip((rows, columns), labels, strict=True) if d is not None}
+        places = [
+            {d: x for d, x in zip((rows, columns), labels, strict=True) if d is not None}
+            for labels in cells
+        ]
+        names = [[named(dim, label) for dim, label in chosen.items()] for chosen in places]
+        room = figure.get_figwidth() / width - BESIDE
+        for axes, chosen, title in zip(row, places, panels.titles(names, room), strict=True):
             _draw(axes, part, quantity, chosen, looks)
-            names = [named(dim, label) for dim, label in chosen.items()]
-            title = ", ".join(names)
-            axes.set_title(title if len(title) <= LONGEST_TITLE else "\n".join(names))
+            axes.set_title(title)
         panels.legend(
             figure,
             panels.about_seeds(part.sizes["seed"]),

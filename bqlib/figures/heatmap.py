@@ -17,7 +17,9 @@ MOST_WITH_NUMBERS = 12  # cells side by side that leave room for numbers and wor
 MOST_WITH_SMALL_NUMBERS = 20
 LOWEST_WITH_NUMBERS = 0.26  # inches of a cell
 TALLEST = 9.8  # inches
-LETTERS_AN_INCH = 10  # of a title
+LINE = 0.17  # inches of a line of a title
+LABEL, LABELS = 0.085, 0.7  # inches of a letter of a row's name, and of the names that have room
+FRAME = "#c8c8c8"  # of what has no number
 KINDS = ("rate", "error", "points", "seconds")
 
 
@@ -28,9 +30,9 @@ def heatmap(
     """A number for each cell of a sweep, in panels over two of its dimensions.
 
     A cell without a number is white and says why: trials are "missing" or "failed"; the curve of a
-    seed "ends early", before n; its sweep was "run to 30" alone; or the error is "not reached" by
-    the median seed. A hatched cell has the mean slope of a curve that is not a power law, see
-    :func:`bqlib.analysis.maps.map_of_rates`.
+    seed "ends early", before n; its sweep was "run to 30" alone; the error is "not reached" by the
+    median seed; or the number is "inf". A hatched cell has the mean slope of a curve that is not a
+    power law, see :func:`bqlib.analysis.maps.map_of_rates`.
 
     Parameters
     ----------
@@ -119,17 +121,17 @@ def draw(found, x="lengthscale", y=None, rows=None, columns=None, *, logarithmic
     y = _default_y(found, x, {rows, columns}) if y is None else y
     if x == y or not {x, y} <= set(own):
         raise ValueError(f"x is {x} and y is {y}; they must be two different ones of {dims}")
-    chosen = rows is not None or columns is not None
+    given = rows is not None or columns is not None
     rows, columns = _places(own, x, y, rows, columns)
     others = [dim for dim in own if dim not in (x, y, rows, columns)]  # of several pools
     facets = (rows, *others, columns)
     cells = list(product(*(found[dim].values.tolist() for dim in facets)))
     several = [dim for dim in facets if found.sizes[dim] > 1]
-    numbers = found["value"].values[~np.isnan(found["value"].values)]
+    numbers = found["value"].values[np.isfinite(found["value"].values)]
     scale = _scale(numbers, logarithmic)
     across, down = found.sizes[x], found.sizes[y]
     width = found.sizes[columns]
-    if not chosen and len(several) < 2:  # one dimension alone may be folded
+    if not given and len(several) < 2:  # one dimension alone may be folded
         width = min(len(cells), max(1, MOST_WITH_NUMBERS // across))
     lines = -(-len(cells) // width)
     tall = max(0.1, min(0.44, ((TALLEST - 1.5) / lines - 0.55) / down))  # inches of a cell
@@ -137,19 +139,22 @@ def draw(found, x="lengthscale", y=None, rows=None, columns=None, *, logarithmic
     readable = across * width <= MOST_WITH_SMALL_NUMBERS and tall >= LOWEST_WITH_NUMBERS
     form = _rounded if logarithmic else "{:.2f}".format
     inches = wide * across if readable else max(1.9, (style.WIDTH - 1.6) / width)  # of a panel
+    chosen = [dict(zip(facets, labels, strict=True)) for labels in cells]
+    names = [[named(dim, panel[dim]) for dim in several] for panel in chosen]
+    titles = panels.titles(names, inches)
+    above = LINE * max(title.count("\n") for title in titles)  # of titles with several lines
+    tall = max(0.1, min(tall, ((TALLEST - 1.5) / lines - 0.55 - above) / down))
+    beside = max(0.0, LABEL * max(len(_tick(y, row)) for row in found[y].values.tolist()) - LABELS)
     with style.ours():
         figure, (grid,) = panels.grid(
-            len(cells), width, height=0.55 + tall * down, margin=1.5,
-            width=max(5.0, 1.6 + inches * width),
+            len(cells), width, height=0.55 + above + tall * down, margin=1.5,
+            width=beside + max(5.0, 1.6 + inches * width),
             xlabel="length-scale" if x == "lengthscale" else x,
         )  # fmt: skip
-        for axes, labels in zip(grid, cells, strict=True):
-            panel = dict(zip(facets, labels, strict=True))
+        for axes, panel, title in zip(grid, chosen, titles, strict=True):
             shown = found.sel(panel).transpose(y, x)
             _draw_panel(axes, shown, scale, readable and form, 8 if wide > 0.6 else 7)
-            names = [named(dim, panel[dim]) for dim in several]
-            one_line = len(", ".join(names)) <= LETTERS_AN_INCH * inches
-            axes.set_title(", ".join(names) if one_line else "\n".join(names))
+            axes.set_title(title)
             _number(axes, found, x, y, int(inches / 0.38))
         bar = figure.colorbar(grid[0].images[0], ax=figure.axes, shrink=0.9, aspect=30, pad=0.02)
         along = int(11 * figure.get_figheight())  # letters that go along the bar
@@ -207,7 +212,7 @@ def _draw_panel(axes, panel, scale, form, points):
     values, words = panel["value"].values, panel["word"].values
     image = axes.imshow(values, cmap="viridis", norm=scale, aspect="auto", gid="values")
     for (i, j), value in np.ndenumerate(values):
-        word, nothing = words[i, j], np.isnan(value)
+        word, nothing = words[i, j], not np.isfinite(value)
         if word and not nothing:
             axes.add_patch(
                 Rectangle(
@@ -221,14 +226,23 @@ def _draw_panel(axes, panel, scale, form, points):
         if not nothing:
             red, green, blue, _ = image.cmap(scale(value))
             ink = "black" if 0.3 * red + 0.59 * green + 0.11 * blue > 0.5 else "white"
-        text = word if nothing else f"{form(value)}\n{word}".strip()
+        if nothing:  # a white cell needs a frame to be seen as one
+            axes.add_patch(
+                Rectangle(
+                    (j - 0.46, i - 0.46), 0.92, 0.92, fill=False, linewidth=0.8, edgecolor=FRAME,
+                    gid="empty",
+                )
+            )  # fmt: skip
+            text = word.replace(" ", "\n", 1) if np.isnan(value) else str(value)
+        else:
+            text = f"{form(value)}\n{word}".strip()
         axes.text(j, i, text, ha="center", va="center", fontsize=points, color=ink, linespacing=1.1)
     axes.grid(False)
     if form:
         for count, line in zip(values.shape, (axes.axhline, axes.axvline), strict=True):
             for place in range(1, count):
                 line(place - 0.5, color="white", linewidth=1)
-    axes.spines[:].set_visible(False)
+    axes.spines[:].set(visible=not form and not np.isfinite(values).all(), color=FRAME)
     axes.tick_params(length=0)
 
 
@@ -265,8 +279,8 @@ def _note(found, readable):
             "Hatched: the curve is not shown to be a power law, and the number is its mean slope. "
             "The word names the model that it follows: exp(-c n^b) (exp) or a power law with a "
             "floor (floor). None fits: every model misses by more than the noise and 4 %. "
-            "Undecided: the data do not tell. "
+            "Undecided: the data do not tell, or fewer than 5 seeds allow no test. "
         )
-    if not readable and np.isnan(found["value"].values).any():
+    if not readable and not np.isfinite(found["value"].values).all():
         note += "White: no number."
     return note

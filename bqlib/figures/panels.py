@@ -25,6 +25,7 @@ LETTERS = {1: 60, 2: 42, 3: 28}  # that fit on a line of notes, where so many pa
 SETS = "Faint lines with a marker at each size: sets, which are made anew for each n."
 BEST_KNOWN = "Dotted, in dark grey: the best designs known, each for its own n."
 THIN_LINES = "Thin lines with a marker at the end: published by Huszár and Duvenaud (2012)."
+BOLD_LETTERS_AN_INCH = 10  # of titles
 LETTERS_AN_INCH, HANDLE = 13, 0.75  # of a legend, and the inches of a line and a gap in it
 THIN_LINES_OF_MEANS = (
     "Thin lines with a marker at the end: roots of the mean squared errors published by Hayakawa, "
@@ -74,6 +75,41 @@ def grid(
     for axes in places[:, 0]:
         axes.set_ylabel(ylabel)
     return figure, by_group[:, :count]
+
+
+def titles(names, inches):
+    """Titles of panels that are so wide: all on one line, or all with a line for each name.
+
+    Names that are too long for a line are broken at blanks and underscores.
+
+    Parameters
+    ----------
+    names : list of list of str
+        Of each panel.
+    inches : float
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> from bqlib.figures.panels import titles
+    >>> titles([["eq", "SBQ"], ["eq", "herding"]], 1.2)
+    ['eq, SBQ', 'eq, herding']
+    >>> titles([["eq", "SBQ"], ["eq", "herding, BQ weights"]], 1.2)
+    ['eq\\nSBQ', 'eq\\nherding, BQ\\nweights']
+    """
+    letters = max(6, int(BOLD_LETTERS_AN_INCH * inches))
+    together = [", ".join(own) for own in names]
+    if max(map(len, together)) <= letters:
+        return together
+    return ["\n".join(_broken(name, letters) for name in own) for own in names]
+
+
+def _broken(name, letters):
+    lines = textwrap.wrap(name.replace("_", "_ "), letters, break_on_hyphens=False)
+    return "\n".join(line.replace("_ ", "_") for line in lines)
 
 
 def pairs(dataset, **more):

@@ -96,7 +96,8 @@ RATES = (
     "Brackets are 95 % intervals from a bootstrap over the seeds. A model is named if it misses "
     "the mean curve by no more than the noise between the seeds, or 4 %. The misfit is that of "
     "the model named, or the smallest if none is. Undecided: the data do not show which model "
-    "holds. Faster than 1/n is a one-sided test."
+    "holds, or there are fewer than 5 seeds, which allow no test. Faster than 1/n is a one-sided "
+    "test."
 )
 FAILED = "Failed trials, with the reason."
 ENDED = (

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import xarray as xr
 from drawn import lines, titles
 from synthetic_sweep import PAPER, power_curves, sweep
 
@@ -65,12 +66,55 @@ def test_any_dimension_may_have_the_panels(results, rows, columns, expected):
         assert drawn == ["iid", "iid", "sbq", "sbq"]
 
 
-def test_a_title_too_long_for_its_panel_has_two_lines(results):
+def width_of_titles(figure):
+    """The largest part of the room up to the next panel, or to the edge, that a title takes."""
+    figure.draw_without_rendering()
+    drawn = [axes for axes in figure.axes if axes.axison and axes.get_title(loc="left")]
+    boxes = [axes.get_window_extent() for axes in drawn]
+    parts = []
+    for axes, box in zip(drawn, boxes, strict=True):
+        own = axes._left_title.get_window_extent()
+        right = [other.x0 for other in boxes if other.x0 > box.x1] + [figure.bbox.x1]
+        parts.append(own.width / (min(right) - own.x0))
+    return max(parts)
+
+
+def test_a_title_too_long_for_its_panel_has_two_lines_in_all_panels(results):
     bq = results.sel(target="one").assign_coords(algorithm=["iid", "herding_bq"])
-    assert titles(curves(bq, rows="algorithm"))[2:4] == [
-        "i.i.d., length-scale 1",
+    figure = curves(bq, rows="algorithm")
+    assert titles(figure)[2:4] == [
+        "i.i.d.\nlength-scale 1",
         "herding, BQ weights\nlength-scale 0.25",
     ]
+    assert width_of_titles(figure) < 1
+
+
+LONG = {"chen2010_mixture": 0, "a_mixture_of_many_gaussians": 0}
+
+
+@pytest.fixture
+def pools(results):
+    two = results.sel(lengthscale=[0.5]).assign_coords(target=list(LONG))
+    return xr.concat([two, two], "candidates").transpose("candidates", ...)
+
+
+@pytest.mark.parametrize(
+    "labels", [[1000, 10000], ["1000 inflated 2.0 fresh", "10000 target kept"]]
+)
+def test_titles_of_pools_do_not_run_into_each_other(pools, labels):
+    figure = curves(pools.assign_coords(candidates=labels), columns="candidates")
+    assert len(titles(figure)) == 4
+    assert width_of_titles(figure) < 1
+
+
+def test_titles_of_narrow_heat_maps_do_not_run_into_each_other():
+    names = ("iid", "herding", "herding_bq", "sbq", "sbq_nonnegative")
+    own = {name: power_curves(1.0, n=40, seeds=5, rng=1) for name in names}
+    targets = {"targets": dict.fromkeys(LONG, TWO["targets"]["one"])}
+    found = sweep(own, lengthscales=(0.5, 1.0), windows=((5, 40),), **targets, **KERNELS)
+    figure = rate_map(fits.fit_rates(found))
+    assert titles(figure)[:3] == ["k\ni.i.d.", "k\nherding", "k\nherding, BQ\nweights"]
+    assert width_of_titles(figure) < 1
 
 
 def test_a_dimension_without_a_place_is_named(results):
@@ -103,6 +147,29 @@ def test_failed_seeds_are_said(results):
 
 
 # --- Heat maps
+
+
+def test_white_cells_have_frames_and_their_words_fit():
+    own = {name: power_curves(0.5, n=40, rng=1) for name in ("iid", "a_rule_with_a_very_long_name")}
+    found = sweep(own, lengthscales=(0.25, 0.5, 1.0), windows=((5, 40),))
+    (axes, _) = (figure := heatmap(found, "points", error=1e-9)).axes
+    frames = [patch for patch in axes.patches if patch.get_gid() == "empty"]
+    assert len(frames) == len(axes.texts) == 6
+    figure.draw_without_rendering()
+    for text, frame in zip(axes.texts, frames, strict=True):
+        assert text.get_text() == "not\nreached"
+        own, around = text.get_window_extent(), frame.get_window_extent()
+        assert around.x0 < own.x0 and own.x1 < around.x1
+    full = heatmap(found, "error", n=40).axes[0]
+    assert not [patch for patch in full.patches if patch.get_gid() == "empty"]
+
+
+@pytest.mark.parametrize("all_of_them", [False, True])
+def test_an_infinite_number_is_said_in_a_white_cell(results, all_of_them):
+    part = results.sel(target=["one"])
+    part["mmd"].loc[{} if all_of_them else {"algorithm": "sbq", "lengthscale": 0.5}] = np.inf
+    axes = heatmap(part, "error", n=50).axes[0]
+    assert texts(axes).count("inf") == (6 if all_of_them else 1)
 
 
 def test_each_algorithm_has_a_panel_over_targets_and_lengthscales(results):
