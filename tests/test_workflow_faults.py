@@ -116,6 +116,13 @@ def test_bad_sweeps_end_with_their_errors_and_no_traceback(checkout):
     assert not (checkout.folder / "results").exists()
 
 
+def test_a_bad_site_file_is_told_before_anything_runs(checkout):
+    checkout.edit("profiles/local/site.yaml", "workers:", "wrokers:")
+    ran = checkout.run("--dry-run")
+    assert ran.returncode == 1 and "Traceback" not in ran.output
+    assert re.search(r"^profiles/local/site\.yaml:\d+: wrokers: ", ran.output, re.M), ran.output
+
+
 def test_results_of_another_schema_version_are_left_alone(checkout):
     store = checkout.results / "curves.zarr" / "zarr.json"
     store.parent.mkdir(parents=True)

@@ -107,7 +107,7 @@ def fetch_study(run, name, digest, threads=1, memory=None):
     digest : str
         Digest of the study's spec.
     threads, memory
-        As in :func:`fetch_piece`.
+        As in :func:`fetch_pieces`.
 
     Returns
     -------

@@ -37,7 +37,7 @@ from bqlib.results.retry import advice, study_is_there
 from bqlib.results.timings import failed_trials, is_whole
 from bqlib.running import cost, scratch, session
 from bqlib.running.door import open_door
-from bqlib.running.errors import RunError
+from bqlib.running.errors import ClusterError, RunError
 from bqlib.running.internals import (
     cancel_jobs,
     deletes_all,
@@ -104,7 +104,8 @@ def prepare(workflow, config, shell):
         if workflow.is_main_process:
             local = isinstance(workflow.current_basedir, LocalSourceFile)
             check_origin(paths, experiment, lambda path: is_remade(path, local))
-    except (SweepError, RunError) as error:
+            read_site(paths.site)
+    except (SweepError, RunError, ClusterError) as error:
         print(error, file=sys.stderr)
         raise SystemExit(1) from None
     run = Run(workflow, paths, experiment, project / "workflow" / "scripts", is_module)
