@@ -129,7 +129,7 @@ def project(installed, tmp_path_factory):
     made = ran(installed, folder, "bqlib", "init", "demo")
     assert made.returncode == 0, made.output
     plain = ran(installed, folder / "demo", *PLAIN, "-n")
-    assert plain.returncode == 0 and jobs(plain.output)["piece"] == 16, plain.output
+    assert plain.returncode == 0 and jobs(plain.output)["piece"] == 8, plain.output
     run = ran(installed, folder / "demo", "bqlib", "run")
     assert run.returncode == 0, run.output
     assert "[bqlib] results are in results/first; read report.html first" in run.output
