@@ -153,7 +153,7 @@ def p_greater(values: Array, bound: float) -> Array:
     >>> import numpy as np
     >>> from bqlib.over_seeds import p_greater
     >>> p_greater(np.array([[2.0, 1], [3, 1], [2, 1], [3, 1]]), 1.0).round(4)
-    array([0.0065, 1.    ])
+    array([0.0069, 1.    ])
     """
     spread = values.std(axis=0, ddof=1) / np.sqrt(len(values))
     excess = values.mean(axis=0) - bound
