@@ -2,9 +2,7 @@
 
 
 DATASETS = sorted({dataset for figure in FIGURES for dataset in figure.datasets})
-DRAWN = {
-    figure.name: [figure.drawn_by, figure.page, list(figure.datasets)] for figure in FIGURES
-}
+DRAWN = {figure.name: [figure.drawn_by, figure.page, list(figure.datasets)] for figure in FIGURES}
 STUDIES = [f"studies/{name}" for name in EXPERIMENT.studies]
 
 
@@ -35,7 +33,10 @@ rule figures:
         made_by=made_by(
             "figures.py",
             "bqlib.figures.style:save",
-            *(f"bqlib.figures.{name}:{name}" for name in sorted({figure.drawn_by for figure in FIGURES})),
+            *(
+                f"bqlib.figures.{name}:{name}"
+                for name in sorted({figure.drawn_by for figure in FIGURES})
+            ),
             settings=DRAWN,
         ),
     script:
