@@ -151,8 +151,9 @@ def test_a_killed_scheduler_ends_the_run_and_the_same_command_goes_on(running, e
     os.kill(run_process(running), signal.SIGKILL)
     output, _ = running.process.communicate(timeout=on_this_machine(SECONDS))
     assert running.process.returncode == 1
-    assert "stopped: the run's process was killed (signal 9)" in output.splitlines()[-2], output
-    assert "the same command again" in output.splitlines()[-1]
+    stopped, log, advice = output.splitlines()[-3:]
+    assert "stopped: the run's process was killed (signal 9)" in stopped, output
+    assert "Snakemake's log is .snakemake/log/" in log and "the same command again" in advice
     running.check_nothing_left(slurm)
     check_end(running, expected, slurm, resumed=running.run("--until", "gather"))
 

@@ -27,7 +27,8 @@ def use_quick(checkout):
 
 
 def check_complete(sweep, slurm, output):
-    assert f"[bqlib] results are in results/{sweep.results.name}" in output.splitlines()[-3], output
+    last = output.splitlines()[-1]
+    assert last.startswith(f"[bqlib] results are in results/{sweep.results.name}"), output
     assert sweep.pieces() == fresh_pieces(sweep.sweep, sweep.folder.parent / "fresh")
     assert (bqlib.open_results(sweep.results).status == 1).all()
     assert (sweep.results / "figures" / "mmd.svg").stat().st_size > 0
@@ -211,7 +212,7 @@ def check_said(sweep, slurm, said, **environment):
     ran = sweep.run("--until", "gather", **environment)
     seconds = time.monotonic() - start
     assert ran.returncode == 1
-    stopped = ran.output.splitlines()[-2]
+    stopped = ran.output.splitlines()[-3]
     assert "[bqlib] stopped: " in stopped and re.search(said, stopped), ran.output
     assert seconds < on_this_machine(60)
     assert not sweep.pieces()
