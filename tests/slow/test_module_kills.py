@@ -193,7 +193,7 @@ def test_a_deployed_workflow_has_the_sweep_as_its_config_and_rules_as_they_are_n
     deployed.sweep.write_text(deployed.sweep.read_text() + "colour: red\n")
     ran = deployed.run("--config", "site=profiles/local/site.yaml", "shade=dark")
     assert ran.returncode == 0, ran.output
-    assert jobs(ran.output)["piece"] == 8 and digests(deployed.results) == whole
+    assert jobs(ran.output)["piece"] == 2 and digests(deployed.results) == whole
     assert left_of(deployed) == ([], [])
     for arguments, told in (
         (["--configfile", "config/quick.yaml"], "config files config/quick.yaml config/small.yaml"),
