@@ -344,7 +344,8 @@ async def serve(paths, socket, parent, digest, name=""):
     threading.Thread(target=_watch_parent, args=watched, daemon=True).start()
     umask = os.umask(0o177)  # the socket is for this user alone
     with of_socket(socket) as place:
-        listening = await asyncio.start_unix_server(server.answer, place)
+        listening = await asyncio.start_unix_server(server.answer, f"{place}.new")
+        os.rename(f"{place}.new", place)  # once it listens: who sees it may connect at once
     os.umask(umask)
     telling = asyncio.create_task(_tell(server))
     wanted = asyncio.create_task(server.wanted.wait())
