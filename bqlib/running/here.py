@@ -14,6 +14,7 @@ def answer_here(paths, request, take, threads, memory):
     """Answer a request on so many threads and MiB of memory of this process.
 
     `take(head, data)` is called with each answer.
+
     Whatever system the site names: a job that Snakemake has sent to another machine than its own
     has no run's process to ask.
     """

@@ -97,7 +97,6 @@ def start(paths, scratch, digest, on_end=None, name=""):
         path.unlink(missing_ok=True)
     remove_unfinished(results.folder)
     if own_work:
-        results.status.unlink(missing_ok=True)  # of an earlier run; nobody counts for this one
         return Session(None, scratch, results, held, threading.Event())
     path = str(scratch.path / "socket")
     task = {"paths": paths.as_json(), "socket": path, "parent": os.getpid()}
