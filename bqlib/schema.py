@@ -12,7 +12,8 @@ SCHEMA_VERSION = 1
 SWEEP_DIMS = ("target", "kernel", "lengthscale", "algorithm")
 TRIAL_DIMS = (*SWEEP_DIMS, "seed")
 POOLS = "candidates"  # one more dimension, of merged sweeps whose pools differ
-MISSING, OK, FAILED = 0, 1, 2  # values of status
+OF_PROBLEM = "of_problem"  # the one kernel of a sweep of problems, each of which has its own
+MISSING, OK, FAILED, DOES_NOT_APPLY = 0, 1, 2, 3  # values of status
 QUANTILES = (0.1, 0.5, 0.9)  # of the errors over the functions of an integrand
 
 
@@ -36,8 +37,8 @@ VARIABLES = {
     "points": Variable(("seed", "n", "dim"), "points in the order they were picked"),
     "weights": Variable(_CURVE, "weights of the points at the largest n"),
     "rank_reached": Variable(("seed",), "number of points at which the curves end"),
-    "status": Variable(("seed",), "0 missing, 1 ok, 2 failed", dtype=np.int8),
-    "reason": Variable(("seed",), "why a trial failed or its curves end early", "", object),
+    "status": Variable(("seed",), "0 missing, 1 ok, 2 failed, 3 does not apply", dtype=np.int8),
+    "reason": Variable(("seed",), "why a trial failed, does not apply or ends early", "", object),
 }
 # Of sweeps with integrands, and of no other.
 ERROR_VARIABLES = {
@@ -209,11 +210,13 @@ def sizes_of_sets(dataset: Any) -> dict[str, tuple[int, ...]]:
 
 
 def ends_of_sweeps(attributes: dict[str, Any]) -> frozenset[int]:
-    """The largest n of each experiment that a merged dataset is made of, from its attributes.
+    """The n at which curves of a dataset may end because no more was asked, from its attributes.
 
-    A curve that ends at one of these was not asked for more points. None of any other dataset.
+    Those are the largest n of each experiment that a merged dataset is made of, and of each
+    problem of a sweep of problems. None of any other dataset.
     """
-    found: set[int] = set()
+    own_problems = json.loads(attributes.get("config", "{}")).get("problems", {})
+    found = {problem["n"] for problem in own_problems.values()}
     for own in json.loads(attributes.get("merged_from", "[]")):
         found |= ({own["n"]} if "n" in own else set()) | ends_of_sweeps(own)
     return frozenset(found)

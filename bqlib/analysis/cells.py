@@ -59,13 +59,18 @@ def integrands_of(dataset, *, within):
     return of_model({label: contents[label] for label in labels}, within=within)
 
 
+def kernel_of(config, cell):
+    """Family and parameters of the kernel of a cell, from the config of its dataset."""
+    if config.get("problems"):
+        return config["problems"][cell["target"]]["kernel"]
+    return config["kernels"][cell["kernel"]]
+
+
 def embedding_of(dataset, cell):
     """Embedding of the target and kernel of a cell, which is as :func:`cells` gives it."""
     config = json.loads(dataset.attrs["config"])
     target = build_target(config["targets"][cell["target"]])
-    return embed(
-        build_kernel(config["kernels"][cell["kernel"]], cell["lengthscale"], target), target
-    )
+    return embed(build_kernel(kernel_of(config, cell), cell["lengthscale"], target), target)
 
 
 def best_known_of(dataset, cell):
@@ -74,7 +79,7 @@ def best_known_of(dataset, cell):
     Only targets and kernels of bqlib itself have any: no plug-in is loaded for it.
     """
     config = json.loads(dataset.attrs["config"])
-    content, kernel = config["targets"][cell["target"]], config["kernels"][cell["kernel"]]
+    content, kernel = config["targets"][cell["target"]], kernel_of(config, cell)
     try:
         if content["family"] not in ("gaussian_mixture", "uniform"):
             return None

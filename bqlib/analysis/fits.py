@@ -16,6 +16,7 @@ from bqlib.rates import FEWEST_SIZES, MODELS, local_slopes, log_spaced, verdicts
 from bqlib.results.lazy import TEXT
 from bqlib.schema import (
     COORDINATES,
+    DOES_NOT_APPLY,
     FAILED,
     MISSING,
     OK,
@@ -33,7 +34,11 @@ A_SET = "a set: "  # how the reason of a set starts
 SWEEP_ENDS = "the sweep ends at n = "
 NUMBERS = ("seeds", "power law n^-a", "A - c n^b", "model", "misfit", "faster than 1/n")
 _ABOUT = COORDINATES | {POOLS: ("pool of candidates", "")}
-_LEFT_OUT = ((MISSING, "missing"), (FAILED, "failed"))
+_LEFT_OUT = (
+    (MISSING, "missing"),
+    (FAILED, "failed"),
+    (DOES_NOT_APPLY, "of a rule that does not apply"),
+)
 
 
 def fit_rates(dataset, windows=None, known=()):

@@ -8,6 +8,7 @@ from bqlib.analysis.comparison import points_needed
 from bqlib.analysis.fits import SWEEP_ENDS, label_of
 from bqlib.over_seeds import median_interval
 from bqlib.schema import (
+    DOES_NOT_APPLY,
     FAILED,
     OK,
     POOLS,
@@ -172,7 +173,9 @@ def _median(values):
 def _map(value, status, word, about):
     """A map; the word of a cell without a value is the status of its trials, or `word`."""
     ran, failed = (status == OK).any("seed"), (status == FAILED).any("seed")
-    words = xr.where(ran, word, xr.where(failed, "failed", "missing")).astype(object)
+    does_not_apply = (status == DOES_NOT_APPLY).all("seed")
+    absent = xr.where(does_not_apply, "does not apply", "missing")
+    words = xr.where(ran, word, xr.where(failed, "failed", absent)).astype(object)
     return _described(value, words.where(value.isnull(), ""), about)
 
 

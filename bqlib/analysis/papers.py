@@ -2,6 +2,7 @@
 
 import json
 
+from bqlib.analysis.cells import kernel_of
 from bqlib.published import has_papers_settings, setting_of_hayakawa2022
 
 
@@ -64,5 +65,5 @@ def hayakawa2022_setting(dataset, cell):
         Labels of at least its target and kernel.
     """
     config = json.loads(dataset.attrs["config"])
-    target, kernel = config["targets"][cell["target"]], config["kernels"][cell["kernel"]]
+    target, kernel = config["targets"][cell["target"]], kernel_of(config, cell)
     return setting_of_hayakawa2022(target, kernel)

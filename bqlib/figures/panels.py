@@ -11,6 +11,7 @@ from bqlib.figures.pages import page_of
 from bqlib.over_seeds import FEWEST_SEEDS, mean_interval
 from bqlib.rates import log_spaced
 from bqlib.schema import (
+    DOES_NOT_APPLY,
     FAILED,
     MISSING,
     OK,
@@ -21,6 +22,7 @@ from bqlib.schema import (
     sizes_of_sets,
 )
 
+_NOT_DRAWN = ((FAILED, "failed"), (MISSING, "missing"), (DOES_NOT_APPLY, "that do not apply"))
 LETTERS = {1: 60, 2: 42, 3: 28}  # that fit on a line of notes, where so many panels share a row
 SETS = "Faint lines with a marker at each size: sets, which are made anew for each n."
 BEST_KNOWN = "Dotted, in dark grey: the best designs known, each for its own n."
@@ -191,7 +193,7 @@ def draw_curves(axes, dataset, name, selected, styles):
     for i, (algorithm, line) in enumerate(styles.items()):
         status = statuses.sel(algorithm=algorithm).values
         label = style.algorithm_name(algorithm)
-        for value, word in ((FAILED, "failed"), (MISSING, "missing")):
+        for value, word in _NOT_DRAWN:
             if (status == value).any():
                 notes.append(f"{label}: {(status == value).sum()} of {len(status)} seeds {word}")
         curves = curves_of.sel(algorithm=algorithm).transpose("seed", "n").values[status == OK]

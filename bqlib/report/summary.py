@@ -19,7 +19,7 @@ from bqlib.results.store import find_curves, open_curves, open_dataset
 from bqlib.results.text import aligned, ranges
 from bqlib.results.timings import read_timing
 from bqlib.results.used import timings_used
-from bqlib.schema import FAILED, MISSING, OK, SWEEP_DIMS, sizes_of_sets, versions
+from bqlib.schema import DOES_NOT_APPLY, FAILED, MISSING, OK, SWEEP_DIMS, sizes_of_sets, versions
 
 MOST_SIZES = 12  # columns of a table of medians
 
@@ -61,6 +61,7 @@ def summary(results):
     at = Layout(results)
     curves = open_curves(find_curves(at.folder))
     config = json.loads(curves.attrs["config"])
+    problems = config.get("problems", {}).values() or [config]
     status, reason = curves["status"].values, curves["reason"].values
     cells = list(product(*(curves[name].values.tolist() for name in SWEEP_DIMS)))
     several = [len(curves[name]) > 1 for name in SWEEP_DIMS]
@@ -82,12 +83,13 @@ def summary(results):
         "n": curves.sizes["n"],
         "sets": sizes_of_sets(curves),
         "seeds": curves.sizes["seed"],
-        "candidates": config["candidates"]["size"],
+        "candidates": sorted({own["candidates"]["size"] for own in problems}),
         "trials": {
             "all": status.size,
             "ok": int((status == OK).sum()),
             "failed": int((status == FAILED).sum()),
             "missing": int((status == MISSING).sum()),
+            "inapplicable": int((status == DOES_NOT_APPLY).sum()),
             "ended": int(ended.sum()),
         },
         "failed": _reasons(labels, status == FAILED, reason),
@@ -229,9 +231,12 @@ def as_text(about):
     trials = about["trials"]
     counts = [f"{trials['ok']} of {trials['all']} trials ran"]
     counts += [f"{trials[key]} {key}" for key in ("failed", "missing") if trials[key]]
+    if trials["inapplicable"]:
+        counts.append(f"{trials['inapplicable']} of rules that do not apply")
     if trials["ended"]:
         counts.append(f"{trials['ended']} ended early")
-    labels = {**about["labels"], "n": [f"1 to {about['n']}, from {about['candidates']} candidates"]}
+    pools = " or ".join(map(str, about["candidates"]))
+    labels = {**about["labels"], "n": [f"1 to {about['n']}, from {pools} candidates"]}
     labels |= {"seeds": [about["seeds"]], "trials": [", ".join(counts)]}
     if about["sets"]:
         labels["sets"] = [

@@ -13,10 +13,10 @@ import pandas as pd
 import xarray as xr
 
 from bqlib.results.files import replacing
-from bqlib.schema import FAILED, MISSING, OK, TRIAL_DIMS, ends_of_sweeps, sweep_dims
+from bqlib.schema import DOES_NOT_APPLY, FAILED, MISSING, OK, TRIAL_DIMS, ends_of_sweeps, sweep_dims
 
 BLOCK_BYTES = 16 * 2**20  # values read at a time; their table takes several times as much
-STATUS = {OK: "ok", FAILED: "failed", MISSING: "missing"}
+STATUS = {OK: "ok", FAILED: "failed", MISSING: "missing", DOES_NOT_APPLY: "does not apply"}
 NEEDS = {".parquet": ("pyarrow",), ".nc": ("h5netcdf", "h5py")}
 POINTS = ("points", "weights")
 

@@ -12,7 +12,7 @@ from xarray.backends import BackendArray
 from xarray.core import indexing
 
 from bqlib.results.lazy import opened, opened_from
-from bqlib.schema import FAILED, MISSING, OK, POOLS, SWEEP_DIMS, TRIAL_DIMS, tables
+from bqlib.schema import DOES_NOT_APPLY, FAILED, MISSING, OK, POOLS, SWEEP_DIMS, TRIAL_DIMS, tables
 from bqlib.sweep import registry
 from bqlib.sweep.plugins import without_folder
 from bqlib.sweep.spec import science_of
@@ -20,7 +20,7 @@ from bqlib.sweep.spec import science_of
 TOLERANCE = 1e-6  # of a trial's largest value: machines differ by rounding
 SORTED = ("lengthscale", "seed", "dim")  # other labels keep the order of the experiments
 MOST_SHOWN = 20  # cells with other values, in an error
-_PREFERENCE = {MISSING: 0, FAILED: 1, OK: 2}
+_PREFERENCE = {MISSING: 0, DOES_NOT_APPLY: 1, FAILED: 2, OK: 3}
 _FILL = {"f": np.nan, "i": MISSING}
 _ABOUT_POOLS = {"long_name": "pool of candidates", "units": ""}
 

@@ -12,7 +12,7 @@ from bqlib.results.codec import create, decode, empty_arrays, encode, integrand_
 from bqlib.results.layout import HEAD, Layout
 from bqlib.results.text import one_line
 from bqlib.results.timings import digest_of, made_by, read_timing, sha256_of, timed_pieces
-from bqlib.schema import FAILED, OK, SCHEMA_VERSION, SWEEP_DIMS
+from bqlib.schema import FAILED, OK, SCHEMA_VERSION, SWEEP_DIMS, tables
 
 ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 
@@ -82,10 +82,13 @@ def read_piece(path, spec, first, last, rows):
         if seeds != list(range(first, last + 1)):
             return [f"{path}: holds seeds {seeds[0]} to {seeds[-1]}, not {first} to {last}"]
         arrays = root["consolidated_metadata"]["metadata"]
+        _, variables = tables(errors=bool(spec.integrands))
         for name, row in rows.items():
             values = decode(members, name, arrays[name])
             block = row[first : last + 1]
-            if name == "points":  # targets of a sweep may differ in dimension
+            if "n" in variables[name].dims:  # problems of a sweep may differ in n
+                block = block[:, : spec.n]
+            if name == "points":  # and targets in dimension
                 block = block[..., : values.shape[-1]]
             if block.shape != values.shape:
                 return [f"{path}: {name} has shape {values.shape}, not {block.shape}"]

@@ -25,7 +25,15 @@ from bqlib.results.layout import (
     results_of,
 )
 from bqlib.results.pieces import read_piece
-from bqlib.schema import SCHEMA_VERSION, SWEEP_DIMS, SchemaError, check_schema, tables
+from bqlib.schema import (
+    DOES_NOT_APPLY,
+    SCHEMA_VERSION,
+    SWEEP_DIMS,
+    SchemaError,
+    check_schema,
+    tables,
+)
+from bqlib.sweep.spec import Cell
 
 CHUNK_BYTES = 8 * 2**20
 
@@ -52,10 +60,7 @@ def gather(experiment, results):
     """
     labels = labels_of(experiment)
     sizes = {name: len(values) for name, values in labels.items()}
-    grid = [sizes[name] for name in SWEEP_DIMS]
-    cells = np.empty(len(experiment.cells()), dtype=object)
-    cells[:] = experiment.cells()
-    cells = cells.reshape(grid)
+    runs = set(experiment.cells())
     chunks = _sweep_chunks(sizes)
     problems = []
     # An omitted chunk would look like a lost one.
@@ -69,13 +74,17 @@ def gather(experiment, results):
                 slice(start, min(start + chunks[name], sizes[name]))
                 for start, name in zip(corner, SWEEP_DIMS, strict=True)
             )
-            members = cells[block]
-            arrays = empty_arrays(
-                sizes | dict(zip(SWEEP_DIMS, members.shape, strict=True)), SWEEP_DIMS
-            )
-            for index, cell in np.ndenumerate(members):
-                spec = experiment.spec(cell)
+            own = {dim: labels[dim][part] for dim, part in zip(SWEEP_DIMS, block, strict=True)}
+            shape = {dim: len(values) for dim, values in own.items()}
+            arrays = empty_arrays(sizes | shape, SWEEP_DIMS)
+            for index in np.ndindex(*shape.values()):
+                cell = Cell(*(own[dim][i] for dim, i in zip(SWEEP_DIMS, index, strict=True)))
                 rows = {name: values[index] for name, values in arrays.items()}
+                if cell not in runs:
+                    rows["status"][:] = DOES_NOT_APPLY
+                    rows["reason"][:] = experiment.inapplicable[cell.algorithm][cell.target]
+                    continue
+                spec = experiment.spec(cell)
                 for first, last in experiment.blocks():
                     piece = at.piece(piece_name(cell, (first, last)))
                     if piece.exists():

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import product
 
@@ -38,6 +38,12 @@ class Experiment:
         First and last number of points of each window in which rates are fitted.
     studies : tuple of str
         Names of studies, run at the first target, kernel and length-scale.
+    problems : dict
+        Of a sweep of problems: name to :meth:`bqlib.sweep.problems.Problem.settings`. The targets
+        are those of the problems, under their names; kernels, candidates and n are the problems'
+        own, and `n` is the largest. Else empty.
+    inapplicable : dict
+        Of a sweep of problems: algorithm to problem to why the one cannot work on the other.
     """
 
     name: str
@@ -53,13 +59,16 @@ class Experiment:
     seeds_per_job: int
     rate_windows: tuple
     studies: tuple = ()
+    problems: dict = field(default_factory=dict)
+    inapplicable: dict = field(default_factory=dict)
 
     def cells(self):
-        """All cells, the algorithm varying fastest."""
+        """All cells in which the algorithm can work, the algorithm varying fastest."""
         names = [algorithm.name for algorithm in self.algorithms]
         return [
             Cell(*labels)
             for labels in product(self.targets, self.kernels, self.lengthscales, names)
+            if labels[0] not in self.inapplicable.get(labels[-1], ())
         ]
 
     def blocks(self):
@@ -84,14 +93,20 @@ class Experiment:
     def unsigned_spec(self, cell):
         """The same for this process alone: without what tells its science and code from others'."""
         (algorithm,) = (a for a in self.algorithms if a.name == cell.algorithm)
+        kernel, candidates, n = self.kernels[cell.kernel], self.candidates, self.n
+        if self.problems:
+            own = self.problems[cell.target]
+            kernel, candidates, n = own["kernel"], Candidates(**own["candidates"]), own["n"]
+            sizes = tuple(own["sizes"]) if algorithm.sizes else ()
+            algorithm = replace(algorithm, sizes=sizes)
         return Spec(
             cell=cell,
             target=self.targets[cell.target],
             target_digest="",
-            kernel=self.kernels[cell.kernel],
+            kernel=kernel,
             algorithm=algorithm,
-            candidates=self.candidates,
-            n=self.n,
+            candidates=candidates,
+            n=n,
             integrands=self.integrands,
             fingerprint="",
         )
@@ -121,8 +136,11 @@ class Experiment:
         Classes and functions in it, which a sweep file cannot have, are named. Without `folders`,
         data files have their names alone, so that a project that was moved has the same sweep.
         """
-        text = json.dumps(asdict(self), allow_nan=False, default=plugins.without_folder)
-        return json.loads(text) if folders else _without_folders(json.loads(text))
+        values = asdict(self)
+        if not self.problems:
+            del values["problems"], values["inapplicable"]
+        config = json.loads(json.dumps(values, allow_nan=False, default=plugins.without_folder))
+        return config if folders else _without_folders(config)
 
     def is_stored_as(self, config):
         """Whether a dict of :meth:`canonical` is of this sweep, wherever its data files were."""

@@ -29,29 +29,60 @@ def unworkable(experiment, targets):
         for lengthscale in sorted({min(experiment.lengthscales), max(experiment.lengthscales)})
     ]
     for i, algorithm in enumerate(experiment.algorithms):
-        parts = zip(
-            ("design", "weights"),
-            algorithm.build(),
-            (algorithm.design_parameters, algorithm.weights_parameters),
-            strict=True,
-        )
-        for kind, function, parameters in parts:
-            requirement = getattr(function, "requires", None)
-            if requirement is None:
-                continue
-            for label, target, kernel in kernels:
-                name = plugins.without_folder(getattr(algorithm, kind))
-                for n in algorithm.sizes or (experiment.n,):
-                    try:
-                        requirement(
-                            target, kernel, n, candidates=experiment.candidates, **parameters
-                        )
-                    except (Exception, SystemExit) as error:  # a plug-in may raise any
-                        text = f"{kind} {name} cannot work: {plugins.reason_of(error)}"
-                        if len(algorithm.sizes) > 1 or algorithm.sizes not in ((), (experiment.n,)):
-                            text += f". This is one of the sizes: {list(algorithm.sizes)}"
-                        found.setdefault((("algorithms", i), text), []).append(label)
+        for label, target, kernel in kernels:
+            sizes = algorithm.sizes or (experiment.n,)
+            for text in _refusals(algorithm, target, kernel, sizes, experiment.candidates):
+                if len(algorithm.sizes) > 1 or algorithm.sizes not in ((), (experiment.n,)):
+                    text += f". This is one of the sizes: {list(algorithm.sizes)}"
+                found.setdefault((("algorithms", i), text), []).append(label)
     return [
         (loc, f"{text} ({'; '.join(dict.fromkeys(labels))})")
         for (loc, text), labels in found.items()
     ]
+
+
+def inapplicable(experiment):
+    """Which algorithms of a sweep of problems cannot work on which problems, as :func:`unworkable`.
+
+    Parameters
+    ----------
+    experiment : bqlib.sweep.experiment.Experiment
+
+    Returns
+    -------
+    dict of str to dict of str to str
+        Algorithm to problem to why; only algorithms with such a problem.
+    """
+    found = {}
+    pairs = {}  # each is built once, as data sets may be large
+    for cell in experiment.cells():
+        spec = experiment.unsigned_spec(cell)
+        pair = pairs.get(cell.target) or spec.build()
+        pairs = {cell.target: pair}
+        sizes = spec.algorithm.sizes or (spec.n,)
+        texts = _refusals(spec.algorithm, *pair, sizes, spec.candidates)
+        if texts:
+            found.setdefault(cell.algorithm, {})[cell.target] = texts[0]
+    return found
+
+
+def _refusals(algorithm, target, kernel, sizes, candidates):
+    """Why an algorithm cannot work on a pair: what its design or its weight rule says."""
+    texts = {}
+    parts = zip(
+        ("design", "weights"),
+        algorithm.build(),
+        (algorithm.design_parameters, algorithm.weights_parameters),
+        strict=True,
+    )
+    for kind, function, parameters in parts:
+        requirement = getattr(function, "requires", None)
+        if requirement is None:
+            continue
+        name = plugins.without_folder(getattr(algorithm, kind))
+        for n in sizes:
+            try:
+                requirement(target, kernel, n, candidates=candidates, **parameters)
+            except (Exception, SystemExit) as error:  # a plug-in may raise any
+                texts[f"{kind} {name} cannot work: {plugins.reason_of(error)}"] = None
+    return list(texts)

@@ -10,8 +10,10 @@ from bqlib.sweep import plugins
 
 PLACES = {
     "target": {
+        "banana": "bqlib.densities:Banana",
         "empirical": "bqlib.targets:Empirical",
         "gaussian_mixture": "bqlib.targets:GaussianMixture",
+        "logistic_posterior": "bqlib.densities:LogisticPosterior",
         "uniform": "bqlib.targets:Uniform",
     },
     "kernel": {

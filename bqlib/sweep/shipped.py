@@ -9,5 +9,6 @@ SNAKEFILE = PROJECT / "Snakefile"
 PROFILES = PROJECT / "profiles"
 DEFAULT_SWEEP = PROJECT / "config" / "config.yaml"
 TARGETS = PROJECT / "config" / "targets"
+SUITES = PROJECT / "config" / "suites"  # problems of the benchmark suite
 SCHEMAS = PROJECT / "config" / "schemas"  # by which editors complete sweeps and site files
 TEMPLATE = PROJECT / "workflow" / "template"  # of a project of one's own
