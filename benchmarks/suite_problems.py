@@ -142,7 +142,7 @@ def listed():
     line, plane = mixture(3, 1, 2.0, 11), mixture(6, 2, 2.0, 15)
     space = mixture(5, 3, 1.5, 12)
     five, ten = mixture(5, 5, 1.5, 13), mixture(5, 10, 1.0, 14)
-    coefficients = sides((-2, 1), (-2, 2), (-1, 3), (-2, 2), (-3, 1))
+    coefficients = sides((-2.1, 0.6), (-0.5, 2.4), (-1.5, 1.5), (-1.8, 1.0), (-1.5, 1.0))
     return [
         ("chen2010_eq", "chen2010", eq(0.5, "density"), {"size": 10_000}),
         ("mixture_2d_matern12", plane, matern(0.5, 1.0), {}),

@@ -9,6 +9,7 @@ from importlib import import_module
 from importlib.util import find_spec
 
 _PUBLIC = {
+    "Banana": "bqlib.densities",
     "Brownian": "bqlib.kernels",
     "BrownianBridge": "bqlib.kernels",
     "Candidates": "bqlib.candidates",
@@ -20,6 +21,7 @@ _PUBLIC = {
     "IntegratedBrownian": "bqlib.kernels",
     "Korobov": "bqlib.kernels",
     "L2Star": "bqlib.kernels",
+    "LogisticPosterior": "bqlib.densities",
     "Marginals": "bqlib.marginals",
     "Matern": "bqlib.kernels",
     "OnCoordinates": "bqlib.kernels",

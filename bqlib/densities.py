@@ -8,13 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, log_expit
 
-from bqlib.arrays import Array, Seed, read_only, with_read_only_arrays
+from bqlib.arrays import Array, read_only, with_read_only_arrays
 from bqlib.checks import checked_array, checked_number, checked_points
-
-CANNOT_BE_SAMPLED = (
-    "is known up to a constant only and cannot be sampled: pass the candidates as an array of "
-    'points, or draw them from a box with Candidates(source="box", box=...)'
-)
 
 
 @dataclass(frozen=True)
@@ -31,12 +26,13 @@ class Banana:
     ValueError
         If `bend` is not finite. Methods raise it for points of another dimension, NaN or infinity.
     TypeError
-        If it is no number; also when the target is sampled.
+        If it is no number.
 
     Notes
     -----
-    It stands for posteriors known up to a constant, and so cannot be sampled. A density, a score
-    or second derivatives cost O(1) a point.
+    It stands for posteriors known up to a constant, and so is not drawn from: pass the candidates
+    as an array, or draw them from a box. A density, a score or second derivatives cost O(1) a
+    point.
 
     References
     ----------
@@ -84,10 +80,6 @@ class Banana:
         found[:, 1, 1] = -1
         return found
 
-    def sample(self, n: int, rng: Seed) -> Array:
-        """Raise a TypeError, whatever n and `rng`."""
-        raise TypeError(f"a {type(self).__name__} {CANNOT_BE_SAMPLED}")
-
     def _rest(self, x: Array) -> Array:
         return x[:, 1] - self.bend * (x[:, 0] ** 2 - 1)
 
@@ -115,11 +107,11 @@ class LogisticPosterior:
         1, or `deviation` is not finite and positive. Methods raise it for points of another
         dimension, NaN or infinity.
     TypeError
-        If something is no number; also when the target is sampled.
+        If something is no number.
 
     Notes
     -----
-    It cannot be sampled. A density or a score costs O(m d) a point, second derivatives O(m d^2).
+    It is not drawn from: pass the candidates as an array, or draw them from a box. A density or a score costs O(m d) a point, second derivatives O(m d^2).
 
     Examples
     --------
@@ -174,7 +166,3 @@ class LogisticPosterior:
         share = expit(x @ self.features.T)
         curvature = np.einsum("nm,mi,mj->nij", share * (1 - share), self.features, self.features)
         return -curvature - np.eye(self.dim) / self.deviation**2
-
-    def sample(self, n: int, rng: Seed) -> Array:
-        """Raise a TypeError, whatever n and `rng`."""
-        raise TypeError(f"a {type(self).__name__} {CANNOT_BE_SAMPLED}")
