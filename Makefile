@@ -1,7 +1,7 @@
 # `make run` and `make test` are all that a fresh clone needs; each sets up .venv first.
 
 .DEFAULT_GOAL := help
-.PHONY: run paper hayakawa resume test coverage lint docs setup lock clean help
+.PHONY: run paper hayakawa suite resume test coverage lint docs setup lock clean help
 
 CONFIG ?= config/config.yaml
 PROFILE ?= profiles/local
@@ -24,6 +24,9 @@ paper: run ## run the whole paper, with 20 seeds, and judge its claims
 hayakawa: CONFIG = config/hayakawa.yaml
 hayakawa: run ## run the experiments of Hayakawa, Oberhauser and Lyons (2022), and judge them
 	@$(IN_VENV) exec python -m bqlib claims results/hayakawa
+
+suite: CONFIG = config/suite.yaml
+suite: run ## run the rules of bqlib on the problems of the benchmark suite
 
 resume: setup ## continue a run that was killed
 	@$(IN_VENV) exec bqlib resume "$(CONFIG)" --profile "$(PROFILE)" $(ARGS)

@@ -111,7 +111,8 @@ class LogisticPosterior:
 
     Notes
     -----
-    It is not drawn from: pass the candidates as an array, or draw them from a box. A density or a score costs O(m d) a point, second derivatives O(m d^2).
+    It is not drawn from: pass the candidates as an array, or draw them from a box. A density or a
+    score costs O(m d) a point, second derivatives O(m d^2).
 
     Examples
     --------

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bqlib.results.layout import PIECES, RESULTS
+from bqlib.running.settings import sweep_file
 
 # Exit codes other than 0; main.EXIT_CODES explains them to users.
 PROBLEM, NO_ANSWER, INTERRUPTED, CLOSED_PIPE = 1, 2, 130, 141
@@ -48,7 +49,10 @@ class Command:
 
 SWEEP_FILE = (
     "sweep",
-    {"nargs": "?", "help": "the sweep file (default: config/config.yaml here, or that of bqlib)"},
+    {
+        "nargs": "?",
+        "help": "the sweep file, or the name of one in config/ (default: config)",
+    },
 )
 SHELF = (
     "--shelf",
@@ -71,7 +75,8 @@ def loaded(sweep, shelf):
     from bqlib.sweep.file import load  # 1.0 s
     from bqlib.sweep.words import SweepError  # 0.2 s
 
-    if not Path(sweep).is_file():
+    sweep = sweep_file(sweep)
+    if not sweep.is_file():
         found = [*sorted(Path("config").glob("*.yaml")), *sorted(Path().glob("[!.]*.yaml"))]
         others = f"; sweeps here: {', '.join(map(str, found))}" if found else ""
         raise NoAnswerError(no_file(sweep, "a sweep file") + others)

@@ -17,7 +17,7 @@ from bqlib.cli.command import (
     without,
 )
 from bqlib.results.layout import RESULTS
-from bqlib.running.settings import default_sweep
+from bqlib.running.settings import default_sweep, sweep_file
 from bqlib.sweep import shipped
 
 NAMED = ("local", "cluster", "batch")
@@ -158,7 +158,8 @@ def _snakemake(sweep, profile, others):
         )
     command = [sys.executable, "-m", "snakemake"]
     # The Snakefile is last, as the others may take targets among Snakemake's arguments for theirs.
-    command += ["--configfile", str(sweep or default_sweep()), "--profile", found]
+    command += ["--configfile", str(sweep_file(sweep) if sweep else default_sweep())]
+    command += ["--profile", found]
     return [*command, "--snakefile", str(shipped.SNAKEFILE), *others]
 
 

@@ -15,12 +15,13 @@ from bqlib.weights import uniform
 
 
 def _requires(target: Target, kernel: Kernel, n: int, *, candidates: Candidates) -> None:
+    cannot = f"it draws from the target, and {type(target).__name__} cannot be drawn from"
+    if not hasattr(target, "sample"):
+        raise TypeError(cannot)
     try:
         target.sample(1, np.random.default_rng(0))
     except TypeError:
-        raise TypeError(
-            f"it draws from the target, and {type(target).__name__} cannot be drawn from"
-        ) from None
+        raise TypeError(cannot) from None
 
 
 @requires(_requires)

@@ -13,6 +13,7 @@ from bqlib.studies.cost import peak_bytes
 
 PYTHON_BYTES = 200e6  # of a worker with its libraries, before it has work
 CALIBRATION_SECONDS = 0.2  # of the shortest run that is trusted
+MOST_MEASURED = 120  # rows of a sweep; more would take minutes
 SMALLEST_N, SMALLEST_POOL = 8, 64
 
 
@@ -77,22 +78,51 @@ def plan(experiment, results):
     -----
     Where trials of a row are finished, theirs is the time. Else, a smaller trial is run here, and
     one each with twice its points and twice its pool; time and memory are taken to be powers of
-    both numbers. A row whose small trial fails has no cost, but says why.
+    both numbers. A row whose small trial fails has no cost, but says why. Of many rows, some of
+    each algorithm are measured, and the others get the mean of these.
     On the paper's sweep this takes seconds, and is right to within a factor of 2.
     """
     groups = defaultdict(list)
     for block in blocks_of(experiment, results):
         cell = block.cell
         groups[cell.target, cell.kernel, cell.algorithm].append(block)
-    return [_row(experiment, *labels, blocks) for labels, blocks in groups.items()]
+    measured = set(_measured(groups))
+    rows = [_row(experiment, *key, blocks, key in measured) for key, blocks in groups.items()]
+    known = defaultdict(list)
+    for row in rows:
+        if row.cost and row.cost.bytes:
+            known[row.algorithm].append(row.cost)
+    return [_with_means(row, known[row.algorithm]) for row in rows]
 
 
-def _row(experiment, target, kernel, algorithm, blocks):
+def _measured(groups):
+    """Which rows are measured: all, or some of each algorithm, far apart in the sweep."""
+    of_algorithm = defaultdict(list)
+    for key, blocks in groups.items():
+        if any(block.missing for block in blocks):
+            of_algorithm[key[-1]].append(key)
+    each = max(2, MOST_MEASURED // max(1, len(of_algorithm)))
+    for keys in of_algorithm.values():
+        step = max(1.0, len(keys) / each)
+        yield from (keys[int(i * step)] for i in range(min(each, len(keys))))
+
+
+def _with_means(row, costs):
+    """A row that was not measured, with what is known of those of its algorithm that were."""
+    if row.problem or not row.missing or not costs or (row.cost and row.cost.bytes):
+        return row
+    mean = Cost(fmean(c.seconds for c in costs), max(c.bytes for c in costs), measured=False)
+    return replace(row, cost=replace(row.cost, bytes=mean.bytes) if row.cost else mean)
+
+
+def _row(experiment, target, kernel, algorithm, blocks, measured):
     seconds = [one for block in blocks for one in block.seconds.values()]
     failed = sum(len(block.failed) for block in blocks)
     missing = sum(len(block.missing) for block in blocks)
     cost, problem = None, ""
-    if missing:
+    if missing and seconds and not measured:
+        cost = Cost(fmean(seconds), 0.0, measured=True)
+    elif missing and measured:
         unfinished = [block.cell for block in blocks if block.missing]
         try:
             cost = estimate(experiment.spec(unfinished[-1]))

@@ -51,6 +51,27 @@ def default_sweep():
     return own if own.is_file() else shipped.DEFAULT_SWEEP
 
 
+def sweep_file(word):
+    """The file of a sweep: a path, or a name such as ``suite`` of one in ``config/``.
+
+    Parameters
+    ----------
+    word : str
+        The name is that of a file in ``config/`` here, or else of one that comes with bqlib.
+
+    Returns
+    -------
+    Path
+        It may not exist.
+    """
+    path = Path(word)
+    if not path.suffix and not path.exists() and path.name == word:
+        for folder in (Path("config"), shipped.DEFAULT_SWEEP.parent):
+            if (folder / f"{word}.yaml").is_file():
+                return folder / f"{word}.yaml"
+    return path
+
+
 def site_file(config, of_profiles, project, by="--config "):
     """Path of the site file.
 

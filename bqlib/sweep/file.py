@@ -102,7 +102,7 @@ def checked(tree, folder, shelf, place, lines, problems=()):
     values["title"] = sweep.title or sweep.name
     if "problems" in tree:
         experiment = _of_problems(values)
-        problems = _useless(experiment)
+        problems = _unfit(experiment)
     else:
         values["targets"] = {label: content for label, content, _ in sweep.targets}
         values["algorithms"] = _with_sizes(
@@ -193,10 +193,15 @@ def _of_problems(values):
     return replace(experiment, inapplicable=inapplicable(experiment))
 
 
-def _useless(experiment):
-    """Algorithms that work on none of the problems: location and message of each."""
-    count = len(experiment.problems)
-    return [
+def _unfit(experiment):
+    """What fits none of the problems, an algorithm or a window: location and message of each."""
+    count, n = len(experiment.problems), experiment.n
+    windows = [
+        (("rate_windows", i), f"must end at n = {n} or before, not at {last}")
+        for i, (_, last) in enumerate(experiment.rate_windows)
+        if last > n
+    ]
+    return windows + [
         (
             ("algorithms", i),
             f"{one.name} works on none of the problems: "

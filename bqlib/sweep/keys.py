@@ -276,7 +276,8 @@ def _problems(listed, info: ValidationInfo):
 
 
 def _problems_schema():
-    return {"enum": [SUITE, *problems()]}
+    versions = [f"{name}@{problem.version}" for name, problem in problems().items()]
+    return {"enum": [SUITE, *problems(), *versions]}
 
 
 _WINDOW = {

@@ -144,7 +144,7 @@ def test_what_is_wrong_is_said_at_its_key(folder, old, new, told):
 
 
 def test_the_schema_takes_what_the_sweep_does():
-    target = json_schema()["properties"]["targets"]["items"]
+    target = json_schema()["else"]["properties"]["targets"]["items"]
     validator = Draft202012Validator(target)
     named = {"name": "posterior", "family": "empirical"}
     for more in ({"file": "draws.npy"}, {"file": "a.csv", "columns": ["x"]}, {"points": [[1]]}):
