@@ -13,7 +13,7 @@ from bqlib.studies.cost import peak_bytes
 
 PYTHON_BYTES = 200e6  # of a worker with its libraries, before it has work
 CALIBRATION_SECONDS = 0.2  # of the shortest run that is trusted
-MOST_MEASURED = 120  # rows of a sweep; more would take minutes
+MOST_MEASURED = 60  # rows of a sweep; more would take minutes
 SMALLEST_N, SMALLEST_POOL = 8, 64
 
 
@@ -101,7 +101,7 @@ def _measured(groups):
     for key, blocks in groups.items():
         if any(block.missing for block in blocks):
             of_algorithm[key[-1]].append(key)
-    each = max(2, MOST_MEASURED // max(1, len(of_algorithm)))
+    each = max(1, MOST_MEASURED // max(1, len(of_algorithm)))
     for keys in of_algorithm.values():
         step = max(1.0, len(keys) / each)
         yield from (keys[int(i * step)] for i in range(min(each, len(keys))))

@@ -8,12 +8,14 @@ import pytest
 import xarray as xr
 from damage import age, flip
 from project import SHELF
+from written_results import write_pieces
 
 import bqlib
 from bqlib.results import store
-from bqlib.results.layout import piece_name
+from bqlib.results.layout import Layout, piece_name
 from bqlib.results.pieces import encode_piece
 from bqlib.schema import (
+    DOES_NOT_APPLY,
     ERROR_VARIABLES,
     FAILED,
     MISSING,
@@ -23,6 +25,7 @@ from bqlib.schema import (
     VARIABLES,
     SchemaError,
     check_schema,
+    ends_of_sweeps,
 )
 from bqlib.sweep.file import load
 
@@ -164,3 +167,33 @@ def test_a_dataset_that_cannot_be_written_leaves_the_old_one(tmp_path):
         store.write_dataset(xr.Dataset({"rate": ("window", np.array([object()]))}), path)
     assert xr.open_zarr(path).rate.values == [0.5]
     assert [p.name for p in tmp_path.iterdir()] == ["rates.zarr"]
+
+
+OF_PROBLEMS = """
+name: of_problems
+problems: [banana_stein, chen2010_eq, box_1d_brownian]
+algorithms: [halton, herding, grid_bq]
+seeds: 2
+seeds_per_job: 1
+"""
+
+
+def test_problems_of_other_n_and_rules_that_do_not_apply_are_gathered(tmp_path):
+    (tmp_path / "sweep.yaml").write_text(OF_PROBLEMS)
+    sweep = load(tmp_path / "sweep.yaml", SHELF)
+    write_pieces(sweep, Layout(tmp_path).pieces)
+    store.gather(sweep, tmp_path)
+    curves = bqlib.open_results(tmp_path).squeeze(["kernel", "lengthscale"])
+    short, long, line = sweep.targets
+    assert curves.sizes["n"] == 400 and ends_of_sweeps(curves.attrs) == {128, 400}
+    ended = curves.sel(target=line, algorithm="halton", seed=0)
+    assert ended.mmd.notnull().values.tolist() == [True] * 128 + [False] * 272
+    assert ended.reason.item() == "" and ended.rank_reached.item() == 128
+    assert curves.mmd.sel(target=long, algorithm="halton").notnull().all()
+    sizes = np.flatnonzero(curves.mmd.sel(target=line, algorithm="grid_bq", seed=0).notnull()) + 1
+    assert sizes.tolist() == [16, 32, 64, 128]
+    for target, algorithm in ((short, "halton"), (short, "grid_bq"), (long, "grid_bq")):
+        cell = curves.sel(target=target, algorithm=algorithm)
+        assert (cell.status == DOES_NOT_APPLY).all() and cell.mmd.isnull().all()
+        assert cell.reason[0].item() == sweep.inapplicable[algorithm][target]
+    assert sweep.is_stored_as(json.loads(curves.attrs["config"]))
