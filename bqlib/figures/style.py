@@ -4,6 +4,8 @@ import io
 from itertools import cycle
 from pathlib import Path
 
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.style import context
 
@@ -30,6 +32,9 @@ RC = {
     "xtick.labelsize": 9,
     "ytick.labelsize": 9,
 }
+
+# By the ending of a file: its canvas, and dots an inch at which matplotlib lays it out.
+_CANVASES = {".svg": (FigureCanvasSVG, 72), ".png": (FigureCanvasAgg, RC["savefig.dpi"])}
 
 # Hues of Okabe and Ito, which colour-blind people can tell apart; dashes and markers say the same
 # to those who print in grey. The paper's algorithms look the same in every figure.
@@ -179,11 +184,27 @@ def save(figure, path):
     if unknown:
         raise ValueError(f"cannot write {', '.join(unknown)}: a name must end in .svg or .png")
     layout = figure.get_layout_engine()
-    for file in paths:
-        buffer = io.BytesIO()
-        with ours():
+    with ours():
+        if layout is not None:
+            _lay_out(figure, paths[0].suffix)
+            figure.set_layout_engine(None)
+        for file in paths:
+            buffer = io.BytesIO()
             figure.savefig(buffer, format=file.suffix[1:], metadata=metadata[file.suffix])
-        figure.set_layout_engine("none")  # once laid out: it takes as long as drawing
-        write_atomically(file, buffer.getvalue())
+            write_atomically(file, buffer.getvalue())
     figure.set_layout_engine(layout)
     return paths
+
+
+def _lay_out(figure, suffix):
+    """Lay a figure out for a kind of file.
+
+    Where ``savefig`` does that, it draws all of the figure once more: that takes as long.
+    """
+    kind, dpi = _CANVASES[suffix]
+    canvas, before = figure.canvas, figure.dpi
+    kind(figure)  # which the figure keeps
+    figure.dpi = dpi
+    figure.get_layout_engine().execute(figure)
+    figure.dpi = before
+    figure.set_canvas(canvas)

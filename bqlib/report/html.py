@@ -10,6 +10,7 @@ import math
 import os
 import platform
 import re
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -178,7 +179,9 @@ def write_report(results, figures):
     """
     at = Layout(results)
     judged = read_object(at.folder, CLAIMS) if is_there(at.folder, CLAIMS) else {}
-    drawn = [_picture(at, figure_named(name)) for name in figures]
+    # In threads, as Pillow lets others run while it reduces the colours of a large picture.
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        drawn = list(pool.map(lambda name: _picture(at, figure_named(name)), figures))
     written = report(summary(at.folder), drawn, judged, _made())
     write_atomically(at.report, written.encode())
 

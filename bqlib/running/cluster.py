@@ -20,7 +20,7 @@ from bqlib.running.errors import ClusterError, OtherCodeError
 from bqlib.running.jobs import ENVIRONMENT, SETTINGS, Jobs, jobqueue, one_line
 from bqlib.running.journal import forget_jobs, new_name, note_name
 from bqlib.running.site import BATCH_SYSTEMS
-from bqlib.running.worker import memory_limited, refuse_other_versions, versions
+from bqlib.running.worker import EndsQuickly, memory_limited, refuse_other_versions, versions
 
 # Of the dashboard. Others of Dask's let any user of this machine add a plug-in to the scheduler
 # (eventstream, in its info) or have it ask other addresses (proxy).
@@ -99,8 +99,9 @@ async def connect(site, folder, say=lambda text: None, threads=1, show=lambda ad
             await _refuse_scheduler_without_us(client)
         await _refuse_other_versions(client)
         link = ""
-        dashboard = site.system != "job" and cluster is not None
-        if dashboard:
+        in_processes = site.system != "job" and cluster is not None
+        if in_processes:
+            await client.register_plugin(EndsQuickly())
             address = f"http://127.0.0.1:{cluster.scheduler.http_server.port}/status"
             show(address)
             link = f", dashboard {address}"
@@ -108,7 +109,7 @@ async def connect(site, folder, say=lambda text: None, threads=1, show=lambda ad
         try:
             async with asyncio.TaskGroup() as group:
                 watch = group.create_task(guard.watch())
-                if dashboard:
+                if in_processes:
                     group.create_task(_draw_dashboard(cluster.scheduler))
                 yield client
                 watch.cancel()

@@ -8,6 +8,7 @@ place says what it relies on and what breaks without it.
 """
 
 import atexit
+import gc
 import math
 import os
 import shutil
@@ -213,6 +214,7 @@ class Run:
         """
         if not self._workflow.is_main_process:
             return announce(self.paths)
+        atexit.register(gc.freeze)  # or Python looks for cycles among all objects, for a second
         scratch.remove_left()
         remove_left_temporary_folders()
         self._scratch = scratch.make()

@@ -1,12 +1,13 @@
 """What runs on a Dask worker: trials, within the worker's memory and by the right code."""
 
+import gc
 import socket
 import sys
 from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import version
 
-from distributed import get_worker
+from distributed import WorkerPlugin, get_worker
 
 from bqlib.results.retry import OUT_OF_MEMORY
 from bqlib.results.text import failure_of, one_line
@@ -115,6 +116,13 @@ def refuse_other_versions(theirs, ours, worker):
     if theirs != ours:
         pairs = [f"{k} {theirs.get(k)} and not {ours[k]}" for k in ours if theirs.get(k) != ours[k]]
         raise OtherCodeError(f"worker {worker} runs {', '.join(pairs)}: make them equal")
+
+
+class EndsQuickly(WorkerPlugin):
+    """Lets a worker's process end without a last search for cycles among its objects, 0.3 s."""
+
+    def teardown(self, worker):
+        gc.freeze()
 
 
 @cache

@@ -2,8 +2,10 @@
 
 import ast
 import hashlib
+import sys
 from functools import cache
 from importlib import import_module
+from importlib.machinery import PathFinder
 from importlib.util import find_spec, resolve_name
 from pathlib import Path
 from types import FunctionType
@@ -71,9 +73,21 @@ def definitions(*objects):
     return sources
 
 
+def _spec_of(module):
+    """Where a module is, without importing the packages around it, which takes a second for some.
+
+    ``find_spec`` imports them all.
+    """
+    package = module.rpartition(".")[0]
+    if not package or module in sys.modules:
+        return find_spec(module)
+    around = _spec_of(package)
+    return around and PathFinder.find_spec(module, around.submodule_search_locations or [])
+
+
 def _portable(module):
     """The name of a module, or of its file if that is a module by itself."""
-    spec = find_spec(module)
+    spec = _spec_of(module)
     return Path(spec.origin).name if spec.loader is None else module
 
 
@@ -96,7 +110,7 @@ def _read(module):
         Modules of which all names are imported.
     """
     try:
-        spec = find_spec(module)
+        spec = _spec_of(module)
     except (ModuleNotFoundError, ValueError):  # an imported object whose attribute is used
         return {}, {}, []
     if spec is None or not (spec.origin or "").endswith(".py"):

@@ -6,7 +6,7 @@ import full_size
 import numpy as np
 import pytest
 
-from bqlib import propositions, published
+from bqlib import propositions, published, sbq
 from bqlib.claims import huszar2012
 from bqlib.claims.evidence import CORRECTED, FAILS, HOLDS, UNKNOWN
 from bqlib.claims.huszar2012 import expectations, theory
@@ -329,3 +329,15 @@ FAILURES = {
 def test_an_expectation_is_not_met_where_the_numbers_are_others(full, monkeypatch, name):
     assert EXPECTATIONS[name].judge(full)[0]
     assert not EXPECTATIONS[name].judge(FAILURES[name](full, monkeypatch))[0]
+
+
+def test_points_of_sbq_are_those_of_the_curves_or_picked_where_these_lack_some(full):
+    pool = theory.a_pool(full, 0)
+    own = full.curves["points"].sel(full.cell | {"algorithm": "sbq", "seed": 0}).values
+    np.testing.assert_array_equal(theory.points_of_sbq(full, 0, pool, 120), own[:120])
+    picked = sbq(full.embedding.target, full.embedding.kernel, 5, rng=0, candidates=pool).points
+    assert not np.array_equal(picked, own[:5])
+    without = replace(full, curves=full.curves.sel(algorithm=["herding"]))
+    ended = curves("points", np.nan, algorithm="sbq")(full, None)
+    for lacking in (without, ended):
+        np.testing.assert_array_equal(theory.points_of_sbq(lacking, 0, pool, 5), picked)

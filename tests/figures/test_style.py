@@ -5,6 +5,7 @@ from pathlib import Path
 
 import matplotlib
 import pytest
+from matplotlib.lines import Line2D
 from synthetic_sweep import power_curves, sweep
 
 from bqlib.figures import save, style
@@ -47,6 +48,33 @@ def test_files_are_the_same_bytes_in_every_process(tmp_path):
         digests = [hashlib.sha256(f.read_bytes()).hexdigest() for f in (file, other)]
         assert digests[0] == digests[1], file
     assert b"<dc:date>" not in written[0].read_bytes()
+
+
+@pytest.mark.parametrize("suffix", [".svg", ".png"])
+def test_the_layout_is_that_of_matplotlib_and_the_figure_keeps_its_engine(suffix, tmp_path):
+    dataset = sweep({"sbq": power_curves(1.5, n=50), "iid": power_curves(0.5, n=50)})
+    figure, other = mmd(dataset), mmd(dataset)
+    engine, canvas, dpi = figure.get_layout_engine(), figure.canvas, figure.dpi
+    [written] = save(figure, tmp_path / f"mmd{suffix}")
+    assert (figure.get_layout_engine(), figure.canvas, figure.dpi) == (engine, canvas, dpi)
+    own = {".svg": {"Date": None, "Creator": "bqlib"}, ".png": {"Software": "bqlib"}}[suffix]
+    with style.ours():
+        other.savefig(tmp_path / f"other{suffix}", metadata=own)
+    assert written.read_bytes() == (tmp_path / f"other{suffix}").read_bytes()
+
+
+def test_a_figure_is_drawn_once_for_each_file(tmp_path):
+    drawn = []
+
+    class Counted(Line2D):
+        def draw(self, renderer):
+            drawn.append(type(renderer).__name__)
+            super().draw(renderer)
+
+    figure = style.figure(3, 2)
+    figure.add_subplot().add_line(Counted([0, 1], [0, 1]))
+    save(figure, tmp_path / "line")
+    assert len(drawn) == 2
 
 
 def test_a_file_of_another_format_is_refused(tmp_path):

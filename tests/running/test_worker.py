@@ -1,6 +1,7 @@
 """Trials on workers: by the right code, and within the memory of their worker."""
 
 import asyncio
+import gc
 import pickle
 import resource
 import time
@@ -142,3 +143,21 @@ def test_a_trial_does_not_depend_on_those_in_its_task(monkeypatch):
         )
     # What was built for them stays in its process.
     assert set(vars(pickle.loads(pickle.dumps(spec)))) == set(vars(spec)) - {"_pair"}
+
+
+def test_workers_of_a_run_end_without_a_search_for_cycles(tmp_path):
+    async def act(client):
+        [names] = set((await client.run(_plugins)).values())
+        assert "EndsQuickly" in names
+
+    connected(Site(workers=2), tmp_path, act)
+    gc.unfreeze()
+    try:
+        worker.EndsQuickly().teardown(None)
+        assert gc.get_freeze_count()
+    finally:
+        gc.unfreeze()
+
+
+def _plugins(dask_worker):
+    return " ".join(type(plugin).__name__ for plugin in dask_worker.plugins.values())

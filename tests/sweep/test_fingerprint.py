@@ -1,4 +1,5 @@
 import importlib
+import subprocess
 import sys
 
 import pytest
@@ -160,3 +161,14 @@ def test_designs_do_not_share_a_fingerprint():
         name: fingerprint(registry.find("design", name)) for name in registry.PLACES["design"]
     }
     assert len(set(designs.values())) == len(designs)
+
+
+def test_what_is_only_read_is_not_imported():
+    script = """
+import sys
+from bqlib.sweep.fingerprint import fingerprint
+fingerprint("bqlib.claims:evaluate")
+print(sorted({"bqlib.claims", "bqlib.analysis", "xarray"} & set(sys.modules)))
+"""
+    run = [sys.executable, "-c", script]
+    assert subprocess.run(run, check=True, capture_output=True, text=True).stdout == "[]\n"

@@ -6,6 +6,8 @@ if __name__ == "__main__":
     from multiprocessing import get_context
     from pathlib import Path
 
+    from threadpoolctl import threadpool_limits
+
     from bqlib.figures import save
     from bqlib.results.layout import Layout
     from bqlib.results.records import write_record
@@ -21,7 +23,8 @@ if __name__ == "__main__":
         figure = functions[drawn_by](*(open_dataset(at.store(store)) for store in stores), **which)
         save(figure, [at.figure(name, suffix) for suffix in ("svg", "png")])
 
-    with logged(snakemake.log[0], snakemake.output[0]):
+    # One thread each: as many for linear algebra in each process would wait for one another.
+    with logged(snakemake.log[0], snakemake.output[0]), threadpool_limits(1):
         # Loading the libraries takes longer than drawing: they are loaded once, before the fork.
         functions = {
             name: getattr(import_module(f"bqlib.figures.{name}"), name)
