@@ -5,19 +5,17 @@ from collections import defaultdict
 from dataclasses import replace
 
 import numpy as np
-import zarr
 
 from bqlib.candidates import Candidates
 from bqlib.designs.design import Design
 from bqlib.designs.own_weights import OwnWeights, own
 from bqlib.embeddings import data_means, embed
-from bqlib.results.codec import create, empty_arrays
+from bqlib.results.codec import empty_arrays
 from bqlib.results.damage import read_head
-from bqlib.results.files import replacing
 from bqlib.results.layout import Layout, has_results, head
 from bqlib.results.lazy import in_memory
-from bqlib.results.store import labels_of, provenance
-from bqlib.schema import OF_PROBLEM, OK, SWEEP_DIMS, tables
+from bqlib.results.store import labels_of, provenance, write_curves
+from bqlib.schema import OF_PROBLEM, OK, SWEEP_DIMS
 from bqlib.suite.mistakes import Mistakes
 from bqlib.suite.table import POINTS
 from bqlib.sweep.blas import one_blas_thread
@@ -166,15 +164,7 @@ def write_scores(dataset, folder):
         raise FileExistsError(
             f"{folder} holds results that are no scores of a submission: give another folder"
         )
-    labels = {name: dataset[name].values.tolist() for name in dataset.coords}
-    chunks = {dim: 1 if dim == "target" else dataset.sizes[dim] for dim in SWEEP_DIMS}
-    whole = zarr.config.set({"array.write_empty_chunks": True})
-    with replacing(at.curves) as temporary, whole:
-        root = create(temporary, labels, dataset.attrs, chunks)
-        for name in tables(errors=False)[1]:
-            values = dataset[name].values
-            for i in range(len(values)):
-                root[name][i : i + 1] = values[i : i + 1]
+    write_curves(dataset, at.curves)
     return at.curves
 
 

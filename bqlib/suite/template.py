@@ -17,7 +17,7 @@ from bqlib.sweep.words import problems_in
 
 README, PROBLEMS, POOLS = "README.txt", "problems.json", "pools"
 _README = """\
-An empty submission to the suite {suite}, as bqlib wrote it. Fill in two files; nothing else is read.
+An empty submission to the suite {suite}. Fill in two files; bqlib reads no other.
 {about}: who made the points and how. kind is "sequence" if the first points are the design of
   a smaller n, else "set". weights are "uniform" or "bq", which bqlib computes, or "own".
   information names what the method used: "z" (kernel mean), "draws", "score", "pool", or nothing.
@@ -27,9 +27,7 @@ An empty submission to the suite {suite}, as bqlib wrote it. Fill in two files; 
 {problems} has the problems: target, kernel, dimension and largest n.{pools}
 To check and score it: bqlib score .     To leave problems or seeds out is allowed.
 """
-_OF_POOLS = (
-    "\n{pools}/PROBLEM/SEED.csv are the pools that the rules of bqlib pick from at each seed."
-)
+_OF_POOLS = "\n{pools}/PROBLEM/SEED.csv are the pools from which bqlib's rules pick at each seed."
 
 
 def write_template(folder, method, pools=False, seeds=5):
@@ -105,9 +103,12 @@ def write_template(folder, method, pools=False, seeds=5):
                 errno.EEXIST, f"has {name} already: give another folder", str(folder)
             )
     written = [_new_file(folder / name, text) for name, text in texts.items()]
-    for name in problems_of_suite() if pools else ():
-        for seed in range(seeds):
-            written.append(_new_file(folder / POOLS / name / f"{seed}.csv", _pool(name, seed)))
+    if pools:
+        written += [
+            _new_file(folder / POOLS / name / f"{seed}.csv", _pool(name, seed))
+            for name in problems_of_suite()
+            for seed in range(seeds)
+        ]
     return written
 
 
