@@ -17,7 +17,7 @@ WINGS = (
     ("studies",),
     ("results",),
     ("running", "analysis", "sharded"),
-    ("claims", "figures"),
+    ("claims", "figures", "suite"),
     ("report", "access"),
     ("cli",),
     ("__main__",),

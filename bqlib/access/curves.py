@@ -8,17 +8,14 @@ from numbers import Integral
 from queue import SimpleQueue
 from weakref import WeakSet
 
-import numpy as np
-import xarray as xr
-
 import bqlib.access.accessor  # noqa: F401, as it registers .bq
 from bqlib.access.attempt import attempt, follow
 from bqlib.results.codec import empty_arrays
-from bqlib.results.lazy import TEXT
+from bqlib.results.lazy import in_memory
 from bqlib.results.retry import WORKER_DIED
 from bqlib.results.store import labels_of, provenance
 from bqlib.results.text import one_line
-from bqlib.schema import FAILED, OK, SWEEP_DIMS, tables
+from bqlib.schema import FAILED, OK, SWEEP_DIMS
 from bqlib.sweep.blas import one_blas_thread
 from bqlib.sweep.objects import experiments_of, united
 
@@ -138,28 +135,7 @@ def curves(
             at = (*(labels[dim].index(getattr(spec.cell, dim)) for dim in SWEEP_DIMS), seed)
             _fill(arrays, at, outcome)
     _warn_of_failures(arrays)
-    return _dataset(arrays, labels, provenance(whole))
-
-
-def _dataset(arrays, labels, attributes):
-    """The dataset in the form in which stores are opened."""
-    coordinates, variables = tables(errors="integrand" in labels)
-    coords = {}
-    for name, values in labels.items():
-        texts = isinstance(values[0], str)
-        array = np.array(values, dtype=object) if texts else np.asarray(values)
-        coords[name] = (name, array, _about(*coordinates[name]))
-    data = {}
-    for name, variable in variables.items():
-        texts = variable.dtype is object
-        array = arrays[name].astype(TEXT) if texts else arrays[name]
-        dims = (*SWEEP_DIMS, *variable.dims)
-        data[name] = (dims, array, _about(variable.long_name, variable.units))
-    return xr.Dataset(data, coords, attributes)
-
-
-def _about(long_name, units):
-    return {"long_name": long_name, "units": units}
+    return in_memory(arrays, labels, provenance(whole))
 
 
 def _lost(error):

@@ -8,7 +8,7 @@ import textwrap
 from contextlib import suppress
 from functools import partial
 
-from bqlib.cli import lists, results, running, sweeps
+from bqlib.cli import lists, results, running, suite, sweeps
 from bqlib.cli.command import (
     CLOSED_PIPE,
     INTERRUPTED,
@@ -24,6 +24,7 @@ COMMANDS = (
     *sweeps.COMMANDS,
     *lists.COMMANDS,
     *results.COMMANDS,
+    *suite.COMMANDS,
 )  # in the order of the help
 ABOUT = """\
 Runs sweeps of point-selection rules through Snakemake, and helps before and

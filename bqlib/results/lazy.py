@@ -1,9 +1,11 @@
-"""Datasets of lazy arrays, in the form that the functions of xarray and pandas take."""
+"""Datasets in the form that the functions of xarray and pandas take: lazy ones, and in memory."""
 
 import numpy as np
 import xarray as xr
 from xarray.backends import BackendArray, BackendEntrypoint
 from xarray.core import indexing
+
+from bqlib.schema import SWEEP_DIMS, tables
 
 # As h5py marks strings. Without the mark, xarray loads what it writes, and warns, to find out what
 # the objects are.
@@ -62,6 +64,36 @@ def open_zarr(store):
             values = variable.values.astype(object) if name in dataset.indexes else lazy
             plain[name] = (variable.dims, values, variable.attrs)
     return opened(dataset.assign(plain).drop_encoding(), [str(store.root.absolute())])
+
+
+def in_memory(arrays, labels, attributes):
+    """A dataset of curves in the form in which stores are opened.
+
+    Parameters
+    ----------
+    arrays : dict of ndarray
+        As :func:`bqlib.results.codec.empty_arrays` makes them.
+    labels : dict
+        As :func:`bqlib.results.store.labels_of` gives them.
+    attributes : dict
+    """
+    coordinates, variables = tables(errors="integrand" in labels)
+    coords = {}
+    for name, values in labels.items():
+        texts = isinstance(values[0], str)
+        array = np.array(values, dtype=object) if texts else np.asarray(values)
+        coords[name] = (name, array, _about(*coordinates[name]))
+    data = {}
+    for name, variable in variables.items():
+        texts = variable.dtype is object
+        array = arrays[name].astype(TEXT) if texts else arrays[name]
+        dims = (*SWEEP_DIMS, *variable.dims)
+        data[name] = (dims, array, _about(variable.long_name, variable.units))
+    return xr.Dataset(data, coords, attributes)
+
+
+def _about(long_name, units):
+    return {"long_name": long_name, "units": units}
 
 
 class _Texts(BackendArray):

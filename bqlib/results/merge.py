@@ -239,8 +239,14 @@ def _owners(datasets, labels, dims):
 
 def _conflicts_of_science(configs, names):
     """What one label means in one experiment and not in another, in words."""
+    if len({bool(config.get("problems")) for config in configs}) > 1:
+        listing = [n for config, n in zip(configs, names, strict=True) if config.get("problems")]
+        return [
+            f"{', '.join(listing)}: has problems, with kernels of their own, and the others have a "
+            "grid of targets and kernels: open them separately"
+        ]
     problems = []
-    for kind in ("targets", "kernels", "integrands", "algorithms"):
+    for kind in ("problems", "targets", "kernels", "integrands", "algorithms"):
         word = kind.removesuffix("s")
         first = {}
         for config, name in zip(configs, names, strict=True):
@@ -257,7 +263,7 @@ def _conflicts_of_science(configs, names):
                     f"{name}: these files differ, or one no longer exists; restore the file that "
                     "both ran, or open the experiments separately"
                     for key in _code_of(kind)
-                    if not _same_code(known[key], content[key])
+                    if key in content and not _same_code(known[key], content[key])
                 ]
     return problems
 
@@ -278,12 +284,13 @@ def _contents(config, kind):
     """Label to what the sweep says of it."""
     if kind == "algorithms":
         return {algorithm["name"]: algorithm for algorithm in config[kind]}
-    return config[kind]
+    return config.get(kind, {})  # a grid has no problems
 
 
 def _code_of(kind):
     """Keys of a content that name code, which may be the file of a plug-in."""
-    return ("design", "weights") if kind == "algorithms" else ("family",)
+    code = {"algorithms": ("design", "weights"), "problems": ()}
+    return code.get(kind, ("family",))
 
 
 def _meaning(kind, content):
@@ -291,6 +298,8 @@ def _meaning(kind, content):
     if kind == "algorithms":
         code = {key: without_folder(content[key]) for key in _code_of(kind)}
         return {"sizes": []} | content | code
+    if kind == "problems" or not content:  # the one kernel of all problems is empty
+        return content
     return json.loads(science_of(content))
 
 
@@ -390,6 +399,9 @@ def _attributes(datasets, configs):
     config = dict(configs[0])
     for key in ("targets", "kernels", "integrands"):
         config[key] = {k: v for other in reversed(configs) for k, v in other[key].items()}
+    if config.get("problems"):
+        found = {k: v for other in reversed(configs) for k, v in other["problems"].items()}
+        config |= {"problems": found, "inapplicable": _inapplicable(configs)}
     algorithms = {a["name"]: a for other in reversed(configs) for a in other["algorithms"]}
     windows = dict.fromkeys(tuple(w) for other in configs for w in other["rate_windows"])
     config |= {
@@ -412,6 +424,15 @@ def _attributes(datasets, configs):
         | _config_attributes(config)
         | {"merged_from": json.dumps(sources, sort_keys=True, allow_nan=False)}
     )
+
+
+def _inapplicable(configs):
+    """Algorithm to problem to why it does not apply, of several sweeps of problems."""
+    found = {}
+    for config in configs:
+        for algorithm, reasons in config["inapplicable"].items():
+            found[algorithm] = reasons | found.get(algorithm, {})
+    return found
 
 
 def _config_attributes(config):

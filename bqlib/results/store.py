@@ -116,6 +116,20 @@ def labels_of(experiment):
     }
 
 
+def write_curves(dataset, path):
+    """Write a dataset of curves that is in memory as a store of the form that :func:`gather` makes.
+
+    Whole or not at all.
+    """
+    labels = {name: dataset[name].values.tolist() for name in dataset.coords}
+    sizes = {name: len(values) for name, values in labels.items()}
+    chunks = _sweep_chunks(sizes)
+    with replacing(path) as temporary, zarr.config.set({"array.write_empty_chunks": True}):
+        root = create(temporary, labels, dataset.attrs, chunks)
+        for name in tables(errors="integrand" in sizes)[1]:
+            root[name][...] = dataset[name].values
+
+
 def write_dataset(dataset, path):
     """Write a small dataset, for example of rates, as a Zarr store: whole or not at all."""
     # Zarr has no settled form for texts of one length, as a single label is.

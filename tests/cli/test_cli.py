@@ -13,6 +13,7 @@ from pathlib import Path
 import h5netcdf
 import numpy as np
 import pytest
+import submitted
 from project import PROJECT
 from written_results import write_timing
 
@@ -421,6 +422,9 @@ EVERY_COMMAND = [
     ["export", "small", "small.csv"],
     ["retry", "--damaged", "--shelf", SHELF, "--sweep", "sweep.yaml", "small"],
     ["claims", "small"],
+    ["submission-template", "kmeans"],
+    ["score", "entry"],
+    ["submission-of", "entry", "halves", "--to", "again"],
 ]
 
 
@@ -435,6 +439,7 @@ def test_every_command_works_without_docstrings(results):
     Path("uniform_weights.py").write_text("from bqlib.weights import uniform as rule\n")
     told = Status("node1", 7, 0.0, 1.0, 2.0, 1, 1, 2, 2, 0, 0, None, 0, "")
     Layout("small").status.write_bytes(as_json(told))
+    submitted.write("entry", [("box_1d_brownian", 0, [[0.25], [0.75]])], method="halves")
     # Those that run sweeps become Snakemake.
     assert {words[0] for words in EVERY_COMMAND} == set(NAMES) - {"run", "resume"}
     code = "import json, sys\nfrom bqlib.cli.main import main\n"

@@ -1,0 +1,53 @@
+"""What is wrong with the files of a submission, by row."""
+
+MOST_SHOWN = 50
+
+
+class SubmissionError(ValueError):
+    """A submission that cannot be scored.
+
+    Attributes
+    ----------
+    problems : tuple of str
+        Each as ``file:line: message``; the error's text has one per line. At most 50 are told; the
+        last one counts the rest.
+    """
+
+    def __init__(self, *problems):
+        super().__init__(*problems)
+        self.problems = problems
+
+    def __str__(self):
+        return "\n".join(self.problems)
+
+
+class Mistakes:
+    """The first messages, and the number of all."""
+
+    def __init__(self):
+        self.count, self._told = 0, []
+
+    def add(self, file, line, text):
+        """Take in what is wrong at a line of a file; 0 is the file as a whole."""
+        self.count += 1
+        if self.count <= MOST_SHOWN:
+            place = f"{file}:{line}" if line else file
+            self._told.append(f"{place}: {printable(' '.join(text.split()))}")
+
+    def refuse(self):
+        """Raise a SubmissionError if there is anything."""
+        more = self.count - MOST_SHOWN
+        if self.count:
+            raise SubmissionError(*self._told, *([f"and {more} more"] if more > 0 else []))
+
+
+def printable(text):
+    """The text with escapes for what could steer a terminal.
+
+    Examples
+    --------
+    >>> from bqlib.suite.mistakes import printable
+    >>> print(printable("a \\x1b[2J"))
+    a \\x1b[2J
+    """
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

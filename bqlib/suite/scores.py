@@ -1,0 +1,261 @@
+"""Scores of a submission: the MMDs of its points, computed anew, as the curves of a sweep."""
+
+import json
+from collections import defaultdict
+from dataclasses import replace
+
+import numpy as np
+
+from bqlib.candidates import Candidates
+from bqlib.designs.design import Design
+from bqlib.designs.own_weights import OwnWeights, own
+from bqlib.embeddings import data_means, embed
+from bqlib.results.codec import empty_arrays
+from bqlib.results.damage import read_head
+from bqlib.results.layout import Layout, has_results, head
+from bqlib.results.lazy import in_memory
+from bqlib.results.store import labels_of, provenance, write_curves
+from bqlib.schema import OF_PROBLEM, OK, SWEEP_DIMS
+from bqlib.suite.mistakes import Mistakes
+from bqlib.suite.table import POINTS
+from bqlib.sweep.blas import one_blas_thread
+from bqlib.sweep.experiment import Experiment
+from bqlib.sweep.problems import problems as problems_of_suite
+from bqlib.sweep.spec import Algorithm
+from bqlib.trial import trial
+from bqlib.weights import PrefixWeights, bq, uniform
+
+SUBMITTED = "submission"  # in place of a design and a weight rule, and the attribute with the facts
+RULES = {"uniform": uniform, "bq": bq, "own": own}
+LEVELS_FROM = 0.5  # of the seeds must reach a level
+
+
+def score(submission):
+    """MMDs of a submission, computed from its points alone by the functions of a sweep.
+
+    Parameters
+    ----------
+    submission : bqlib.suite.submission.Submission
+
+    Returns
+    -------
+    xarray.Dataset
+        In memory, of the form that :func:`bqlib.open_results` gives for a sweep of problems, with
+        ``.bq``. Its targets are all problems of the suite; those that were not entered, and seeds
+        that were not, have status 0. The one algorithm has the name of the method. The attribute
+        ``submission`` holds what the submission says of itself and the sha256 of its files.
+
+    Raises
+    ------
+    SubmissionError
+        If there are no points, or if the MMD of some cannot be computed.
+
+    Notes
+    -----
+    O(n^3 + n^2 d) time for a sequence and O(n^2) memory, and the same for each set with BQ weights;
+    once for each problem of a data set of M points O(M^2 d).
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from bqlib.suite.scores import score
+    >>> from bqlib.suite.submission import write_submission
+    >>> about = {
+    ...     "method": "midpoints", "version": "1", "authors": ["A. Author"], "citation": "",
+    ...     "licence": "CC0-1.0", "code": "", "information": [], "suite": "bqbench-1",
+    ...     "kind": "set", "weights": "uniform",
+    ... }
+    >>> points = (np.arange(16)[:, None] + 0.5) / 16
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     scored = score(write_submission(folder, about, [("box_1d_brownian", 0, points)]))
+    >>> mmd = scored.mmd.sel(target="box_1d_brownian", n=16).squeeze()
+    >>> bool(abs(mmd - 1 / (np.sqrt(12) * 16)) < 1e-12)
+    True
+    """
+    mistakes = Mistakes()
+    if not submission.sets:
+        mistakes.add(POINTS, 0, "has no rows: there is nothing to score")
+        mistakes.refuse()
+    experiment = experiment_of(submission)
+    labels = labels_of(experiment)
+    arrays = empty_arrays({name: len(each) for name, each in labels.items()}, SWEEP_DIMS)
+    with one_blas_thread():  # as in a sweep, whose last digits these are
+        for name, seeds in submission.sets.items():
+            problem = problems_of_suite()[name]
+            target, kernel = problem.build()
+            means = data_means(kernel, target)
+            for seed, sets in seeds.items():
+                try:
+                    found = _curves(problem, target, kernel, submission.about, seed, sets, means)
+                except (ArithmeticError, ValueError) as error:
+                    line = min(points.line for points in sets.values())
+                    mistakes.add(POINTS, line, f"problem {name}, seed {seed}: {error}")
+                    continue
+                at = (labels["target"].index(name), 0, 0, 0, seed)
+                for variable, values in found.items():
+                    if np.ndim(values):
+                        own_part = tuple(slice(size) for size in np.shape(values))
+                        arrays[variable][at][own_part] = values
+                    else:
+                        arrays[variable][at] = values
+                arrays["status"][at] = OK
+    mistakes.refuse()
+    facts = submission.about.model_dump() | {"sha256": submission.sha256}
+    attributes = {SUBMITTED: json.dumps(facts, sort_keys=True, allow_nan=False)}
+    return in_memory(arrays, labels, provenance(experiment) | attributes)
+
+
+def experiment_of(submission):
+    """The sweep of problems that a submission stands for: all of the suite, with one algorithm."""
+    about, suite = submission.about, problems_of_suite()
+    algorithm = Algorithm(
+        about.method,
+        SUBMITTED,
+        SUBMITTED,
+        # So that other points under the same name are told apart where results are merged.
+        {"version": about.version, "points": submission.sha256[POINTS][:16]},
+        {"rule": about.weights},
+        _sizes_of(submission),
+    )
+    return Experiment(
+        name=about.method,
+        title=f"{about.method} {about.version}, submitted to {about.suite}",
+        targets={name: problem.target for name, problem in suite.items()},
+        kernels={OF_PROBLEM: {}},
+        lengthscales=(1.0,),
+        algorithms=(algorithm,),
+        candidates=Candidates(),
+        integrands={},
+        n=max(problem.n for problem in suite.values()),
+        seeds=submission.seeds,
+        seeds_per_job=submission.seeds,
+        rate_windows=(),
+        problems={name: problem.settings() for name, problem in suite.items()},
+    )
+
+
+def write_scores(dataset, folder):
+    """Write the scores of a submission as ``curves.zarr``, which :func:`bqlib.open_results` opens.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        As :func:`score` gives it.
+    folder : path-like
+        It is made if it is missing. Scores that are there already are replaced.
+
+    Returns
+    -------
+    Path
+        The store.
+
+    Raises
+    ------
+    FileExistsError
+        If the folder holds results of a run.
+
+    Notes
+    -----
+    O(N) time for N numbers, one problem at a time.
+    """
+    at = Layout(folder)
+    if has_results(folder) and not _are_scores(at.curves):
+        raise FileExistsError(
+            f"{folder} holds results that are no scores of a submission: give another folder"
+        )
+    write_curves(dataset, at.curves)
+    return at.curves
+
+
+def table_of_scores(dataset):
+    """What scores come to, by problem.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        As :func:`score` gives it.
+
+    Returns
+    -------
+    list of dict
+        For each problem that was entered ``problem``, ``seeds``, ``n`` (the largest), ``mmd`` (its
+        median over seeds, None if it is below the rounding of float64), ``best_known`` (the least
+        MMD known at any n), ``levels`` (how many at least half of the seeds reach) and
+        ``of_levels``.
+    """
+    rows = []
+    for name, problem in problems_of_suite().items():
+        trials = dataset.sel(target=name).squeeze(("kernel", "lengthscale", "algorithm"))
+        tried = trials["status"].values == OK
+        if not tried.any():
+            continue
+        ranks = trials["rank_reached"].values[tried].astype(int)
+        mmds = trials["mmd"].values[tried]
+        last = np.median([mmd[rank - 1] for mmd, rank in zip(mmds, ranks, strict=True)])
+        least = np.nanmin(mmds, axis=1, initial=np.inf)
+        reached = (least[:, None] <= np.array(problem.levels)).mean(axis=0) >= LEVELS_FROM
+        rows.append(
+            {
+                "problem": name,
+                "seeds": int(tried.sum()),
+                "n": int(ranks.max()),
+                "mmd": None if np.isnan(last) else float(last),
+                "best_known": min((mmd for _, mmd, _ in problem.best_known), default=None),
+                "levels": int(reached.sum()),
+                "of_levels": len(problem.levels),
+            }
+        )
+    return rows
+
+
+def _curves(problem, target, kernel, about, seed, sets, means):
+    """Curves of one problem and seed, as a trial of a sweep gives them."""
+    sizes = tuple(sorted(sets)) if about.kind == "set" else ()
+    own_sequence = about.weights == "own" and not sizes
+    end = max(sets)
+    stop = "" if end == problem.n or sizes else f"points were submitted up to n = {end}"
+
+    def submitted(target, kernel, n, *, rng, candidates):
+        found = sets[n] if sizes else sets[end]
+        rule = OwnWeights(found.weights) if about.weights == "own" else bq
+        return Design(embed(kernel, target), found.points, rule, stop)
+
+    rule = _Listed(sets) if own_sequence else RULES[about.weights]
+    pool = replace(problem.candidates, size=1)  # which no submission asks for
+    found = trial(target, kernel, submitted, rule, pool, problem.n, seed, sizes=sizes, means=means)
+    if own_sequence:
+        unlisted = [n - 1 for n in range(1, end + 1) if n not in sets]
+        for name in ("mmd", "weight_sum", "weight_l1", "min_weight", "duplicates"):
+            found[name][unlisted] = np.nan
+    return found
+
+
+class _Listed:
+    """The rule of a sequence with weights of its own: those at each n that is listed, else zero."""
+
+    def __init__(self, sets):
+        self.sets, self.__name__ = sets, SUBMITTED
+
+    def __call__(self, embedding, points):
+        matrix = np.zeros((len(points), len(points)))
+        for n, found in self.sets.items():
+            matrix[n - 1, :n] = found.weights
+        return PrefixWeights(matrix)
+
+
+def _sizes_of(submission):
+    """The n at which a submission is scored; none if its curves have every n."""
+    listed = defaultdict(set)
+    for name, seeds in submission.sets.items():
+        for seed, sets in seeds.items():
+            listed[name, seed] |= {*sets}
+    about = submission.about
+    every = about.weights != "own" or all(len(ns) == max(ns) for ns in listed.values())
+    if about.kind == "sequence" and every:
+        return ()
+    return tuple(sorted(set().union(*listed.values())))
+
+
+def _are_scores(store):
+    return head(store).is_file() and SUBMITTED in read_head(store).get("attributes", {})
