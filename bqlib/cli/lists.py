@@ -58,6 +58,33 @@ def algorithms(as_json):
         print(aligned(rows))
 
 
+def problems(as_json):
+    """Print the problems of the benchmark suite."""
+    from bqlib.sweep.problems import problems as problems_of_suite  # 0.4 s
+
+    rows = []
+    for name, problem in problems_of_suite().items():
+        target, _ = problem.build()
+        settings = {k: v for k, v in problem.kernel.items() if k not in ("family", "shape")}
+        kernel = " ".join([problem.kernel["family"], *(f"{k}={v}" for k, v in settings.items())])
+        row = {
+            "problem": f"{name}@{problem.version}",
+            "target": problem.target["family"],
+            "dim": target.dim,
+            "kernel": kernel,
+            "length-scale": problem.kernel.get("shape", ""),
+            "candidates": problem.candidates.size,
+            "n": problem.n,
+            "best known": problem.best_known[-1][1],
+        }
+        rows.append(row)
+    if as_json:
+        print_json(rows)
+    else:
+        right = ("dim", "length-scale", "candidates", "n", "best known")
+        print(aligned([row | {"best known": f"{row['best known']:.3g}"} for row in rows], right))
+
+
 COMMANDS = (
     Command(
         name="targets",
@@ -77,6 +104,17 @@ COMMANDS = (
             ),
             AS_JSON,
         ),
+    ),
+    Command(
+        name="problems",
+        run=problems,
+        summary="list the problems of the benchmark suite",
+        about=(
+            "Lists the problems of the benchmark suite that a sweep can name: their target, "
+            "dimension, kernel, pool, largest number of points, and the smallest MMD known at it."
+        ),
+        examples=("bqlib problems", "bqlib problems --json | jq -r .[].problem"),
+        arguments=(AS_JSON,),
     ),
     Command(
         name="algorithms",

@@ -27,6 +27,7 @@ from bqlib.running.hooks import SOME_FAILED
 from bqlib.running.status import Status, as_json
 from bqlib.sweep import registry
 from bqlib.sweep.file import load
+from bqlib.sweep.problems import problems as problems_of_suite
 
 QUICK, SHELF = str(PROJECT / "config" / "quick.yaml"), str(PROJECT / "config" / "targets")
 PAGE = (PROJECT / "docs" / "cli.md").read_text(encoding="utf-8")
@@ -163,6 +164,16 @@ def test_every_algorithm_is_listed_with_its_cost(capsys):
     costs = {row["name"]: row["cost"] for row in rows}
     assert costs["sbq"] == "O(M n + M d) a step + O(n^3)"
     assert main(["algorithms"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == len(rows) + 1
+
+
+def test_every_problem_of_the_suite_is_listed_with_its_version(capsys):
+    assert main(["problems", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    suite = problems_of_suite()
+    assert [row["problem"] for row in rows] == [f"{n}@{one.version}" for n, one in suite.items()]
+    assert all(row["best known"] == suite[row["problem"][:-2]].best_known[-1][1] for row in rows)
+    assert main(["problems"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == len(rows) + 1
 
 
@@ -415,6 +426,7 @@ EVERY_COMMAND = [
     ["check-plugin", "uniform_weights.py:rule"],
     ["targets", "--shelf", SHELF],
     ["algorithms"],
+    ["problems"],
     ["show", "--shelf", SHELF, "sweep.yaml"],
     ["status", "small"],
     ["show", "small"],

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from bqlib.running.errors import RunError
-from bqlib.running.settings import refuse_settings, site_file
+from bqlib.running.settings import refuse_settings, site_file, sweep_file
+from bqlib.sweep import shipped
 
 
 def test_every_key_but_site_is_refused_by_name_and_so_are_several_sweeps():
@@ -50,3 +51,16 @@ def test_a_site_must_be_a_file(name, told):
     with pytest.raises(RunError) as caught:
         site_file({"site": name}, dict, Path("/project"))
     assert str(caught.value).startswith(f"--config site={name}: {told}")
+
+
+def test_a_sweep_is_found_by_its_name_in_config_here_or_of_bqlib(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert sweep_file("suite") == shipped.DEFAULT_SWEEP.parent / "suite.yaml"
+    own = tmp_path / "config" / "suite.yaml"
+    own.parent.mkdir()
+    own.touch()
+    assert sweep_file("suite") == own.relative_to(tmp_path)
+    for path in ("suite.yaml", "nothing", "a/suite", "../suite", "/suite"):
+        assert sweep_file(path) == Path(path)
+    (tmp_path / "suite").touch()
+    assert sweep_file("suite") == Path("suite")
