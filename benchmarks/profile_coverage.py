@@ -1,10 +1,10 @@
 """How often the intervals of ratios of points hold the true ratio, on synthetic rules.
 
 Points are whole numbers that tie, many are censored, and the problems of a seed have a part of
-their noise in common. Columns: the true ratio; the shares of problems, levels and seeds on which the
-rules tie, one rule alone gets there, and none does; and the shares of intervals that hold the true
-ratio, ours and those of the widened percentile bootstrap. A set without an interval counts as one
-that misses. Exits with 1 where ours are not within 93 to 97 %. Takes some minutes.
+their noise in common. Columns: the true ratio; the shares of problems, levels and seeds on which
+the rules tie, one rule alone gets there, and none does; and the shares of intervals that hold the
+true ratio, ours and those of the widened percentile bootstrap. A set without an interval counts as
+one that misses. Exits with 1 where ours are not within 93 to 97 %. Takes some minutes.
 Run: python benchmarks/profile_coverage.py
 """
 
