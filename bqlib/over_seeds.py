@@ -122,8 +122,8 @@ def student_interval(values: Array, level: float = 0.95) -> tuple[Array, Array, 
     Returns
     -------
     mean, low, high : ndarray, shape (...)
-        `low` and `high` are NaN for fewer than 5 seeds, and where a value is infinite. If values
-        of both signs are infinite, the mean is NaN.
+        `low` and `high` are NaN for fewer than 5 seeds, and where a value is infinite, unless all
+        are the same. If values of both signs are infinite, the mean is NaN.
 
     References
     ----------
@@ -138,12 +138,13 @@ def student_interval(values: Array, level: float = 0.95) -> tuple[Array, Array, 
     """
     there = ~np.isnan(values)
     count = there.sum(axis=0)
+    first, last = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):  # of no seed, and of infinite values
-        mean = np.where(there, values, 0.0).sum(axis=0) / count
+        mean = np.where(first == last, first, np.where(there, values, 0.0).sum(axis=0) / count)
         squares = np.where(there, np.square(values - mean), 0.0).sum(axis=0)
-        error = np.sqrt(squares / (count - 1) / count)
-        half = -stdtrit(np.maximum(count - 1, 1), (1 - level) / 2) * error
-    half = np.where((count >= FEWEST_SEEDS) & np.isfinite(mean), half, np.nan)
+        error = np.where(first == last, 0.0, np.sqrt(squares / (count - 1) / count))
+    half = -stdtrit(np.maximum(count - 1, 1), (1 - level) / 2) * error
+    half = np.where(count >= FEWEST_SEEDS, half, np.nan)
     return mean[()], mean - half, mean + half
 
 

@@ -216,9 +216,10 @@ def versus(points: Array, level: float = 0.95) -> Versus:
     Notes
     -----
     A seed gives one number, so that the interval respects what problems and levels of a seed have
-    in common. Intervals need 5 seeds. A ratio is 0 or infinite, without an interval, if it is so
-    in some seed: one of the two reaches less than half of what either does. Where the seeds do not
-    agree on which, it is NaN. A percentile bootstrap covers less often than the t interval with 5
+    in common. Intervals need 5 seeds. The ratio of a pair is 0 or infinite if it is so in some
+    seed, where one of the two reaches less than half of what either does. It has no interval then,
+    unless all seeds agree, and is NaN if they do not agree on which of the two it is. A percentile
+    bootstrap covers less often than the t interval with 5
     seeds. The cost is O(A^2 N log N), with N = P L S.
 
     Examples

@@ -138,4 +138,5 @@ def test_students_interval_needs_five_seeds_and_finite_values():
     assert mean == np.inf and np.isnan([low, high]).all()
     assert np.isnan(over_seeds.student_interval(np.array([-np.inf, 2, 3, 4, np.inf]))).all()
     assert np.isnan(over_seeds.student_interval(np.full(6, np.nan))).all()
-    assert over_seeds.student_interval(np.full(6, 2.0)) == (2.0, 2.0, 2.0)
+    for agreed in (0.1, np.inf, -np.inf):
+        assert over_seeds.student_interval(np.full(6, agreed)) == (agreed, agreed, agreed)

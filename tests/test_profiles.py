@@ -106,12 +106,16 @@ def test_the_ratio_is_the_geometric_mean_of_the_medians_of_the_seeds():
     np.testing.assert_allclose(found.ratio_low[0, 1] * found.ratio_high[1, 0], 1.0)
 
 
-def test_what_rarely_gets_there_has_an_infinite_ratio_and_no_interval():
+def test_what_rarely_gets_there_has_an_infinite_ratio():
     points = np.full((2, 1, 5, 6), 3.0)
     points[1, 0, 1:] = np.inf
     found = profiles.versus(points)
     assert (found.ratio[0, 1], found.ratio[1, 0]) == (0, np.inf)
-    assert np.isnan(found.ratio_low[0, 1])
+    assert (found.ratio_low[1, 0], found.ratio_high[1, 0]) == (np.inf, np.inf)  # in all seeds
+    some = points.copy()
+    some[1, 0, :, 0] = 6.0
+    found = profiles.versus(some)
+    assert found.ratio[1, 0] == np.inf and np.isnan(found.ratio_low[1, 0])
     points[:, 0, :, 0] = points[::-1, 0, :, 0]  # one seed says the opposite
     assert np.isnan(profiles.versus(points).ratio[0, 1])
     halves = np.array([3.0, np.inf])

@@ -28,14 +28,14 @@ from bqlib.schema import (
 )
 from bqlib.sweep.build import build_target
 
-NOT_APPLICABLE = 3  # value of status: the algorithm cannot work on the problem
+DOES_NOT_APPLY = 3  # value of status: the algorithm cannot work on the problem
 LEVELS = 51  # of a problem that has none of its own
 BUDGETS = 101
 DIMS = ("algorithm", "problem", "level", "seed")
 _COUNTED = {
     "failed": (FAILED, "trials that failed: they reach no level"),
     "missing": (MISSING, "trials that are missing: they are left out"),
-    "not_applicable": (NOT_APPLICABLE, "trials of an algorithm that does not apply"),
+    "inapplicable": (DOES_NOT_APPLY, "trials of an algorithm that does not apply"),
 }
 
 
@@ -60,7 +60,7 @@ def points_to_levels(dataset, levels=None):
         levels, ``d`` the dimension of each problem, and ``n`` the points counted in each, the
         same for all algorithms. ``status`` is that of each trial. ``tried`` counts the trials of
         each algorithm and problem that are not missing; ``failed``, ``missing`` and
-        ``not_applicable`` count those without curves. Problems without levels, because no trial
+        ``inapplicable`` count those without curves. Problems without levels, because no trial
         succeeded, are left out, and the attribute ``left_out`` names them.
 
     Raises
@@ -89,7 +89,7 @@ def points_to_levels(dataset, levels=None):
     chosen = _levels(levels, mmd, names, config)
     known = np.isfinite(chosen).all(axis=1)
     points = first_n_within(mmd, chosen[:, None, None])
-    points[(status == FAILED) | (status == NOT_APPLICABLE)] = np.inf
+    points[(status == FAILED) | (status == DOES_NOT_APPLY)] = np.inf
     points[status == MISSING] = np.nan
     counts = {
         name: (("algorithm", "problem"), (status[known] == value).sum(axis=2).T, attrs(about))
@@ -234,7 +234,7 @@ def versus(dataset, levels=None, *, seconds=None):
     """
     found = points_to_levels(dataset, levels)
     cost, _ = _cost(found, seconds)
-    cost[(found["not_applicable"] > 0).values] = np.nan
+    cost[(found["inapplicable"] > 0).values] = np.nan
     pairs = profiles.versus(cost)
     of = "points" if seconds is None else "seconds"
     about = {
@@ -266,12 +266,15 @@ def by_wins(found):
     return found["algorithm"].values[np.argsort(-lead.values, kind="stable")].tolist()
 
 
-def remarks(found):
-    """Sentences on what counts as unsolved, or is left out, in what the functions above gave."""
+def remarks(found, named=str):
+    """Sentences on what counts as unsolved, or is left out, in what the functions above gave.
+
+    `named` gives the name of an algorithm as readers know it.
+    """
     failed, missing = (int(found[name].sum()) for name in ("failed", "missing"))
-    apply = (found["not_applicable"] > 0).sum("problem")
+    apply = (found["inapplicable"] > 0).sum("problem")
     pairs = zip(found["algorithm"].values.tolist(), apply.values.tolist(), strict=True)
-    names = ", ".join(f"{name} to {count}" for name, count in pairs if count)
+    names = ", ".join(f"{named(name)} to {count}" for name, count in pairs if count)
     of_pairs = "wins" in found
     said = {
         f"Trials that failed, and count as unsolved: {failed}.": failed,
@@ -302,8 +305,9 @@ def _largest(mmd, status, dataset, problems):
     largest = np.full(len(mmd), mmd.shape[-1])
     names = np.atleast_1d(dataset["algorithm"].values).tolist()
     for p, problem in enumerate(problems):
-        if problem and "n" in problem:
+        if problem:
             largest[p] = min(largest[p], problem["n"])
+            continue
         for a, name in enumerate(names):
             if ends and name not in sets:
                 shortest, _ = ran_to(mmd[p, a], status[p, a] == OK, ends)

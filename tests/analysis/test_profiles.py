@@ -116,9 +116,9 @@ def test_named_problems_have_their_own_levels_and_points():
 
 def test_what_does_not_apply_is_unsolved_in_profiles_and_left_out_of_pairs():
     curves = with_problems(two_rules())
-    curves["status"].loc[{"algorithm": "slow", "target": "b"}] = profiles.NOT_APPLICABLE
+    curves["status"].loc[{"algorithm": "slow", "target": "b"}] = profiles.DOES_NOT_APPLY
     found = profiles.profile(curves)
-    assert found["not_applicable"].values.tolist() == [[0, 6], [0, 0]]
+    assert found["inapplicable"].values.tolist() == [[0, 6], [0, 0]]
     assert found["solved"].values.tolist() == [0.25, 0.875]
     assert profiles.remarks(found) == [
         "Problems to which an algorithm does not apply, and which count as unsolved: slow to 1."
