@@ -1,7 +1,6 @@
 """Profiles and pairs of rules, against counts by hand over small tables."""
 
 from itertools import product
-from statistics import median
 
 import numpy as np
 import pytest
@@ -91,7 +90,13 @@ def test_versus_counts_pairs_one_by_one(seed):
         assert found.problems[i, j] == sum(both)
 
 
-def test_the_ratio_is_the_geometric_mean_of_the_medians_of_the_seeds():
+def middle_fifth(values):
+    """Its mean, with each value in five parts."""
+    parts = sorted(5 * list(values))
+    return np.mean(parts[2 * len(values) : 3 * len(values)])
+
+
+def test_the_ratio_is_the_geometric_mean_of_the_middle_of_each_seed():
     points = np.ceil(np.random.default_rng(0).gamma(4.0, 5.0, (2, 5, 7, 6)))
     points[1, :, 5:] = np.inf
     points[:, 0, 6] = np.inf  # neither: left out
@@ -99,8 +104,10 @@ def test_the_ratio_is_the_geometric_mean_of_the_medians_of_the_seeds():
     logs = []
     for s in range(6):
         own = zip(points[0, :, :, s].ravel(), points[1, :, :, s].ravel(), strict=True)
-        logs.append(np.log(median(0.0 if b == np.inf else a / b for a, b in own if a < np.inf)))
-    assert found.ratio[0, 1] == pytest.approx(np.exp(np.mean(logs)), rel=0.03)  # medians of logs
+        ratios = [a / b for a, b in own if a < np.inf]
+        assert ratios.count(0) == 9  # of 34
+        logs.append(middle_fifth([np.log(ratio) if ratio else -1e9 for ratio in ratios]))
+    assert found.ratio[0, 1] == pytest.approx(np.exp(np.mean(logs)), rel=1e-12)
     assert found.ratio_low[0, 1] < found.ratio[0, 1] < found.ratio_high[0, 1]
     np.testing.assert_allclose(found.ratio[0, 1] * found.ratio[1, 0], 1.0)
     np.testing.assert_allclose(found.ratio_low[0, 1] * found.ratio_high[1, 0], 1.0)
@@ -121,6 +128,18 @@ def test_what_rarely_gets_there_has_an_infinite_ratio():
     halves = np.array([3.0, np.inf])
     even = profiles.versus(np.stack([halves, halves[::-1]])[:, None, :, None])
     assert even.ratio[0, 1] == 1.0
+
+
+def test_middles_by_brute_force():
+    rng = np.random.default_rng(0)
+    for count in range(1, 12):
+        row = rng.integers(0, 5, count).astype(float)
+        with_gaps = np.append(row, [np.nan, np.nan])
+        assert profiles.middles(with_gaps[None])[0] == pytest.approx(middle_fifth(row))
+        assert profiles.middles(-with_gaps[None]) == -profiles.middles(with_gaps[None])
+    assert np.isnan(profiles.middles(np.full((1, 3), np.nan)))[0]
+    two_fifths = np.array([[-np.inf, -np.inf, 1.0, 2.0, 3.0], [-np.inf, -np.inf, -np.inf, 2.0, 3]])
+    assert profiles.middles(two_fifths).tolist() == [1.0, -np.inf]
 
 
 def test_a_rule_that_was_not_tried_has_no_numbers():

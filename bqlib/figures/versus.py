@@ -142,7 +142,7 @@ def _about(found, kind):
         )
     else:
         what = (
-            f"Numbers: {of} of the row over those of the column: the median over {problems} and "
+            f"Numbers: {of} of the row over those of the column: the middle over {problems} and "
             "levels, then the geometric mean over seeds. Framed: the interval holds 1, or there is "
             "none."
         )

@@ -102,7 +102,9 @@ def test_a_sweep_of_problems_says_what_each_rule_solves(curves, tmp_path, monkey
     assert summary(tmp_path)["profile"] == []
     data = curves.isel(lengthscale=[1])
     config = json.loads(curves.attrs["config"])
-    config["problems"] = {name: {"n": 100, "levels": [0.5, 0.05]} for name in config["targets"]}
+    (target,), (kernel,) = config["targets"], config["kernels"].values()
+    problem = {"n": 100, "levels": [0.5, 0.05], "kernel": kernel, "candidates": {"size": 60}}
+    config["problems"] = {target: problem}
     data.attrs["config"] = json.dumps(config)
     monkeypatch.setattr(module, "open_curves", lambda store: data)
     about = summary(tmp_path)
