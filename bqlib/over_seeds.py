@@ -110,6 +110,44 @@ def mean_interval(values: Array, level: float = 0.95) -> tuple[Array, Array, Arr
     return mean, low[()], high[()]
 
 
+def student_interval(values: Array, level: float = 0.95) -> tuple[Array, Array, Array]:
+    """Mean over seeds, and Student's interval: the values that the two-sided t test accepts.
+
+    Parameters
+    ----------
+    values : ndarray, shape (S, ...)
+        One number for each seed. NaN means that the seed is left out.
+    level : float
+
+    Returns
+    -------
+    mean, low, high : ndarray, shape (...)
+        `low` and `high` are NaN for fewer than 5 seeds, and where a value is infinite, unless all
+        are the same. If values of both signs are infinite, the mean is NaN.
+
+    References
+    ----------
+    Student, "The probable error of a mean", Biometrika 6, 1908.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bqlib.over_seeds import student_interval
+    >>> tuple(float(x.round(3)) for x in student_interval(np.array([1.0, 2, 3, 4, 5])))
+    (3.0, 1.037, 4.963)
+    """
+    there = ~np.isnan(values)
+    count = there.sum(axis=0)
+    first, last = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):  # of no seed, and of infinite values
+        mean = np.where(first == last, first, np.where(there, values, 0.0).sum(axis=0) / count)
+        squares = np.where(there, np.square(values - mean), 0.0).sum(axis=0)
+        error = np.where(first == last, 0.0, np.sqrt(squares / (count - 1) / count))
+    half = -stdtrit(np.maximum(count - 1, 1), (1 - level) / 2) * error
+    half = np.where(count >= FEWEST_SEEDS, half, np.nan)
+    return mean[()], mean - half, mean + half
+
+
 def largest_of_resamples(deviation: Array, level: float) -> float:
     """Quantile over resamples of the seeds of the largest absolute mean of a deviation.
 

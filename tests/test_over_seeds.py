@@ -118,3 +118,25 @@ def test_a_number_that_is_unknown_has_no_interval():
     values[3, 1] = np.nan
     for end in over_seeds.mean_interval(values):
         np.testing.assert_array_equal(end, [1.0, np.nan])
+
+
+def test_students_interval_is_what_the_t_test_accepts():
+    values = np.random.default_rng(10).standard_normal((7, 2))
+    mean, low, high = over_seeds.student_interval(values)
+    for i in range(2):
+        expected = stats.ttest_1samp(values[:, i], 0.0).confidence_interval(0.95)
+        np.testing.assert_allclose([low[i], high[i]], expected, rtol=1e-12)
+        assert over_seeds.p_different(values[:, i], high[i]) == pytest.approx(0.05)
+    assert mean == pytest.approx(values.mean(axis=0))
+    with_gaps = np.vstack([values, np.full((1, 2), np.nan)])
+    np.testing.assert_array_equal(over_seeds.student_interval(with_gaps), [mean, low, high])
+
+
+def test_students_interval_needs_five_seeds_and_finite_values():
+    assert np.isnan(over_seeds.student_interval(np.arange(4.0))[1:]).all()
+    mean, low, high = over_seeds.student_interval(np.array([1.0, 2, 3, 4, np.inf]))
+    assert mean == np.inf and np.isnan([low, high]).all()
+    assert np.isnan(over_seeds.student_interval(np.array([-np.inf, 2, 3, 4, np.inf]))).all()
+    assert np.isnan(over_seeds.student_interval(np.full(6, np.nan))).all()
+    for agreed in (0.1, np.inf, -np.inf):
+        assert over_seeds.student_interval(np.full(6, agreed)) == (agreed, agreed, agreed)

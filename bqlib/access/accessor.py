@@ -7,7 +7,7 @@ first argument, and its docstring names that function.
 
 import xarray as xr
 
-from bqlib.analysis import comparison, fits, seconds, stored
+from bqlib.analysis import comparison, fits, profiles, seconds, stored
 from bqlib.schema import sizes_of_sets
 
 
@@ -56,6 +56,30 @@ class Results:
         See :func:`bqlib.analysis.comparison.points_needed`.
         """
         return comparison.points_needed(self._dataset, error, quantity)
+
+    def points_to_levels(self, levels=None):
+        """The n at which each trial reaches each of the `levels` of its problem.
+
+        See :func:`bqlib.analysis.profiles.points_to_levels`.
+        """
+        return profiles.points_to_levels(self._dataset, levels)
+
+    def profile(self, levels=None, *, budgets=None, factors=None, seconds=None):
+        """Data profile, performance profile and average runtime of each algorithm.
+
+        `levels` are MMDs, `budgets` are n/d, `factors` are those of the best algorithm, and
+        `seconds` take the place of points. See :func:`bqlib.analysis.profiles.profile`.
+        """
+        chosen = {"budgets": budgets, "factors": factors, "seconds": seconds}
+        return profiles.profile(self._dataset, levels, **chosen)
+
+    def versus(self, levels=None, *, seconds=None):
+        """Wins, ties and losses of each pair of algorithms, and the ratios of their points.
+
+        `levels` and `seconds` are as in :meth:`profile`. See
+        :func:`bqlib.analysis.profiles.versus`.
+        """
+        return profiles.versus(self._dataset, levels, seconds=seconds)
 
     def seconds(self, results):
         """Seconds of each trial, from the folder of results of a run.
@@ -119,3 +143,23 @@ class Plot:
             chosen["rates"] = self._rates_in_one(window)
         places = {"x": x, "y": y, "rows": rows, "columns": columns}
         return heatmap(self._dataset, kind, quantity=quantity, **places, **chosen)
+
+    def profile(self, levels=None, *, seconds=None, highlight=None):
+        """Shares of problems solved, against budgets and against factors of the best algorithm.
+
+        `levels` and `seconds` are as in :meth:`Results.profile`, and `highlight` names the
+        algorithms in strong lines. See :func:`bqlib.figures.profile.draw`.
+        """
+        from bqlib.figures.profile import draw  # loads matplotlib, 0.6 s
+
+        return draw(profiles.profile(self._dataset, levels, seconds=seconds), highlight)
+
+    def versus(self, levels=None, *, kind="wins", seconds=None):
+        """A matrix of all pairs of algorithms, of the kind "wins" or "ratio".
+
+        `levels` and `seconds` are as in :meth:`Results.versus`. See
+        :func:`bqlib.figures.versus.draw`.
+        """
+        from bqlib.figures.versus import draw  # loads matplotlib, 0.6 s
+
+        return draw(profiles.versus(self._dataset, levels, seconds=seconds), kind)

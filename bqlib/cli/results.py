@@ -221,6 +221,36 @@ def claims(results, as_json):
     return PROBLEM if any(check.met is False for check in checks) else 0
 
 
+def profile(results, rule, as_json):
+    """Print what share of all problems each rule solves, or how one does against the others."""
+    from bqlib.access.opening import open_results  # 1.6 s
+    from bqlib.report import profiles  # 0.1 s
+    from bqlib.schema import FAILED, MISSING, POOLS  # 0.2 s
+
+    for path in results:
+        if not Path(path).exists():
+            raise NoAnswerError(no_results(path))
+    folders = " or ".join(results)
+    with reading(folders, *results):
+        curves = open_results(results)
+        names = curves["algorithm"].values.tolist()
+    if rule is not None and rule not in names:
+        raise NoAnswerError(f"{folders}: no algorithm {rule}; there are {', '.join(names)}")
+    if POOLS in curves.dims:
+        raise NoAnswerError(f"{folders}: their pools differ: give folders of one pool")
+    with reading(folders, *results):
+        rows, said = profiles.versus_rows(curves, rule) if rule else profiles.profile_rows(curves)
+        incomplete = bool(curves["status"].isin((MISSING, FAILED)).any())
+    if as_json:
+        print_json({"versus" if rule else "profile": rows, "remarks": said})
+    else:
+        words = profiles.in_words(rows)
+        print(aligned(words, {name for row in words for name in row} - {"algorithm", "rival"}))
+        if said:
+            print("", *said, sep="\n")
+    return PROBLEM if incomplete else 0
+
+
 def _either(words):
     return f"{', '.join(words[:-1])} or {words[-1]}"
 
@@ -290,6 +320,32 @@ COMMANDS = (
             ("results", {"nargs": "+", "help": "folders of results"}),
             ("file", {"help": f"the file to write; it must end in {_either(SUFFIXES)}"}),
             ("--points", {"action": "store_true", "help": "add the points and their weights"}),
+        ),
+    ),
+    Command(
+        name="profile",
+        run=profile,
+        summary="compare rules by the points that they need",
+        about=(
+            "For each rule, prints the share of all problems, levels and seeds that it solves with "
+            "n/d = 1, 10, 100 points for each dimension and with all, and its wins and losses "
+            "against the other rules. A level is a value of the MMD: those of the problems of a "
+            "sweep, or else 51 of each target, kernel and length-scale. With --versus, prints how "
+            "one rule does against each other. Several folders are merged. Exits with 1 if a trial "
+            "failed or is missing."
+        ),
+        examples=(
+            "bqlib profile results/quick",
+            "bqlib profile --versus sbq results/quick",
+            "bqlib profile --json results/quick | jq .profile",
+        ),
+        arguments=(
+            ("results", {"nargs": "+", "help": "folders of results"}),
+            (
+                "--versus",
+                {"dest": "rule", "metavar": "RULE", "help": "one rule against the others"},
+            ),
+            AS_JSON,
         ),
     ),
     Command(

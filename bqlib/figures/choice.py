@@ -64,6 +64,18 @@ FIGURES = {
             "and each target or algorithm.",
         ),
         Figure(
+            "profile",
+            ("curves",),
+            "The left panel shows the share of problems, levels and seeds that each rule solves "
+            "within a budget, and the right panel how near it is to the best rule.",
+        ),
+        Figure(
+            "versus",
+            ("curves",),
+            "The matrix shows on which share of problems, levels and seeds the rule of the row "
+            "needs fewer points than that of the column.",
+        ),
+        Figure(
             "weight_sum",
             ("curves",),
             "Each curve shows the sum of the BQ weights against the number of points n.",
@@ -154,6 +166,11 @@ def choose(experiment):
     several = len(experiment.lengthscales) > 1 or len(experiment.targets) > 1
     if experiment.rate_windows and several:
         names.append("rate_map")
+    # The levels of a grid would be those of its own algorithms, and change with each new one.
+    if getattr(experiment, "problems", {}):
+        names.append("profile")
+        if len(experiment.algorithms) > 1:
+            names.append("versus")
     if any(algorithm.weights == "bq" for algorithm in experiment.algorithms):
         names.append("weight_sum")
     if of_model(experiment.integrands, within=True):

@@ -12,6 +12,7 @@ import numpy as np
 from bqlib.analysis.fits import rate_rows
 from bqlib.analysis.paper import papers_cell
 from bqlib.report.findings import best_rows, best_rules, headline
+from bqlib.report.profiles import in_words, profile_rows
 from bqlib.results.damage import is_there, read_object
 from bqlib.results.layout import CLAIMS, RATES, Layout, cell_of, path_of_head
 from bqlib.results.retry import advice
@@ -47,6 +48,7 @@ def summary(results):
         - advice: sentences on whether trying the failed trials again can help;
         - headline: a sentence, which rule has the smallest MMD;
         - best: rows, the best rule of each target, kernel and range of length-scales;
+        - profile: rows of a sweep of problems, the share that each rule solves and its wins;
         - mmd: rows, medians over the seeds at some numbers of points;
         - rates: rows; none if no rates are fitted;
         - verdicts: the number of claims with each verdict; none if no claims are judged;
@@ -97,6 +99,7 @@ def summary(results):
         "ended": _reasons(labels, ended, reason),
         "headline": headline(best, curves.sizes["n"], papers_cell(curves)),
         "best": best_rows(best, curves.sizes["n"]),
+        "profile": in_words(profile_rows(curves)[0]) if config.get("problems") else [],
         "mmd": _medians(curves, labels, status == OK),
         "rates": rate_rows(rates) if there else [],
         "verdicts": judged.get("verdicts", {}),
@@ -257,6 +260,7 @@ def as_text(about):
         ("failed", "Failed trials"),
         ("ended", "Curves that end early"),
         ("best", "The rule with the smallest MMD at the largest n: geometric means over the seeds"),
+        ("profile", "Shares of all problems, levels and seeds that are solved with n/d points"),
         ("mmd", "Median MMD over the seeds"),
         ("rates", "Convergence rates: a in n^-a and b in log MMD = A - c n^b, with 95 % intervals"),
     )

@@ -10,7 +10,7 @@ from matplotlib import pyplot as plt
 from synthetic_sweep import power_curves, sweep
 
 import bqlib.access.accessor  # noqa: F401
-from bqlib.analysis import comparison, fits
+from bqlib.analysis import comparison, fits, profiles
 from bqlib.schema import OK, TRIAL_DIMS
 
 
@@ -26,6 +26,14 @@ def test_it_is_the_functions_with_the_dataset_first():
         curves.bq.crossover("sbq", "iid"), comparison.crossover(curves, "sbq", "iid")
     )
     xr.testing.assert_identical(curves.bq.points_needed(0.1), comparison.points_needed(curves, 0.1))
+    xr.testing.assert_identical(
+        curves.bq.points_to_levels([0.1]), profiles.points_to_levels(curves, [0.1])
+    )
+    xr.testing.assert_identical(
+        curves.bq.profile(budgets=[1, 2], factors=[1]),
+        profiles.profile(curves, budgets=[1, 2], factors=[1]),
+    )
+    xr.testing.assert_identical(curves.bq.versus([0.1]), profiles.versus(curves, [0.1]))
     assert len(curves.bq.plot.curves().axes) == 1
     (drawn,) = curves.bq.plot.heatmap("error", n=50, y="target").axes[0].images
     assert drawn.get_array().shape == (1, 1)

@@ -91,7 +91,9 @@ def test_version_and_wrong_use(capsys):
         assert ended.value.code == 2
 
 
-@pytest.mark.parametrize("command", ["validate", "plan", "show", "check", "retry", "claims"])
+@pytest.mark.parametrize(
+    "command", ["validate", "plan", "show", "check", "profile", "retry", "claims"]
+)
 def test_a_path_that_does_not_exist_is_reported_in_one_line(command, capsys):
     assert main([command, "nope.yaml"]) == 2
     said = capsys.readouterr()
@@ -100,7 +102,7 @@ def test_a_path_that_does_not_exist_is_reported_in_one_line(command, capsys):
 
 
 @pytest.mark.parametrize(
-    "words", [["show"], ["check"], ["retry"], ["claims"], ["export", "--points"]]
+    "words", [["show"], ["check"], ["profile"], ["retry"], ["claims"], ["export", "--points"]]
 )
 def test_results_that_are_there_are_named(words, tmp_path, monkeypatch, capsys):
     (tmp_path / "results" / "mine" / "pieces").mkdir(parents=True)
@@ -432,6 +434,7 @@ EVERY_COMMAND = [
     ["show", "small"],
     ["check", "small"],
     ["export", "small", "small.csv"],
+    ["profile", "small"],
     ["retry", "--damaged", "--shelf", SHELF, "--sweep", "sweep.yaml", "small"],
     ["claims", "small"],
     ["submission-template", "kmeans"],
@@ -534,3 +537,23 @@ def test_a_narrow_terminal_stops_no_command(monkeypatch, capsys):
     with pytest.raises(SystemExit, match="0"):
         main(["--help"])
     assert "validate" in capsys.readouterr().out
+
+
+def test_rules_are_compared_by_the_points_that_they_need(results, capsys):
+    assert main(["profile", "small"]) == 0
+    heading, row = capsys.readouterr().out.splitlines()
+    assert heading.split()[:2] == ["algorithm", "problems"] and row.split()[1] == "1"
+    assert main(["profile", "--json", "small"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["remarks"] == [] and told["profile"][0]["solved"] == 1
+    name = told["profile"][0]["algorithm"]
+    assert main(["profile", "--json", "--versus", name, "small"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"versus": [], "remarks": []}
+    assert main(["profile", "--versus", "none", "small"]) == 2
+    assert capsys.readouterr().err == f"bqlib: small: no algorithm none; there are {name}\n"
+
+
+def test_rules_of_different_pools_are_not_compared(results, capsys):
+    finish(Path(), "other", SWEEP.replace("size: 20", "size: 21"))
+    assert main(["profile", "small", "other"]) == 2
+    assert "small or other: their pools differ: give folders of one pool" in capsys.readouterr().err

@@ -17,6 +17,7 @@ from bqlib.sweep.file import load
 from bqlib.sweep.spec import Algorithm
 
 ON_DEMAND = {"curves", "heatmap"}  # no sweep gets them by itself
+OF_PROBLEMS = ("profile", "versus")
 HERDING = Algorithm("herding", "herding", "uniform")
 HERDING_BQ = Algorithm("herding_bq", "herding", "bq")
 SBQ = Algorithm("sbq", "sbq", "bq")
@@ -68,7 +69,16 @@ def test_a_sweep_gets_the_figures_that_it_has_data_for(plain, changes, more):
 
 
 def test_a_sweep_with_everything_gets_every_figure_in_their_order(quick):
-    assert choose(quick) == tuple(FIGURES.values())
+    assert choose(quick) == tuple(f for name, f in FIGURES.items() if name not in OF_PROBLEMS)
+
+
+def test_sweeps_of_problems_get_profiles_and_pairs(plain):
+    sweep = replace(plain, algorithms=(HERDING, HERDING_BQ))
+    object.__setattr__(sweep, "problems", {"a": {}})
+    assert names(sweep) == ["mmd", "slopes", *OF_PROBLEMS, "weight_sum"]
+    one = replace(plain)
+    object.__setattr__(one, "problems", {"a": {}})
+    assert names(one) == ["mmd", "slopes", "profile"]
 
 
 @pytest.mark.parametrize(

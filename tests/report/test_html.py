@@ -36,6 +36,7 @@ ABOUT = {
     "candidates": 1000,
     "trials": {"all": 8, "ok": 8, "failed": 0, "missing": 0, "ended": 0},
     "headline": "sbq has the smallest MMD",
+    "profile": [],
     "best": [{"lengthscale": "0.5 to 1", "best rule": "sbq", "lead over next": "1.2 [1.1, 1.3]"}],
     "hours": 0.5,
     "failed": [],
@@ -211,7 +212,7 @@ def test_hostile_words_are_shown_as_they_are_written():
         "config": {said["option"]: said["option"]},
         "versions": {"bqlib_version": said["version"]},
     }
-    about |= dict.fromkeys(("best", "ended", "mmd", "rates", "seconds", "jobs"), rows)
+    about |= dict.fromkeys(("best", "profile", "ended", "mmd", "rates", "seconds", "jobs"), rows)
     judged = JUDGED | {
         "table_1": rows,
         "verdicts": {said["verdict"]: 1},

@@ -96,3 +96,18 @@ def test_the_best_rule_of_each_cell_is_named(curves, tmp_path):
     assert [row["lengthscale"] for row in about["best"]] in (["0.5", "1"], ["0.5 to 1"])
     assert {"best rule", "MMD at n = 100", "lead over next"} <= about["best"][0].keys()
     assert about["headline"].endswith(".")
+
+
+def test_a_sweep_of_problems_says_what_each_rule_solves(curves, tmp_path, monkeypatch):
+    assert summary(tmp_path)["profile"] == []
+    data = curves.isel(lengthscale=[1])
+    config = json.loads(curves.attrs["config"])
+    (target,), (kernel,) = config["targets"], config["kernels"].values()
+    problem = {"n": 100, "levels": [0.5, 0.05], "kernel": kernel, "candidates": {"size": 60}}
+    config["problems"] = {target: problem}
+    data.attrs["config"] = json.dumps(config)
+    monkeypatch.setattr(module, "open_curves", lambda store: data)
+    about = summary(tmp_path)
+    first, second = about["profile"]
+    assert first["problems"] == 1 and {first["n/d = 1"], second["n/d = 1"]} == {"0 %"}
+    assert "n/d = 10" in first and "with n/d points" in as_text(about)
