@@ -33,8 +33,8 @@ ABOUT = {
     "labels": {"target": ["mixture"], "lengthscale": [0.5, 1.0], "algorithm": ["iid", "sbq"]},
     "n": 50,
     "seeds": 2,
-    "candidates": 1000,
-    "trials": {"all": 8, "ok": 8, "failed": 0, "missing": 0, "ended": 0},
+    "candidates": [1000],
+    "trials": {"all": 8, "ok": 8, "failed": 0, "missing": 0, "inapplicable": 0, "ended": 0},
     "headline": "sbq has the smallest MMD",
     "profile": [],
     "best": [{"lengthscale": "0.5 to 1", "best rule": "sbq", "lead over next": "1.2 [1.1, 1.3]"}],
@@ -206,7 +206,7 @@ def test_hostile_words_are_shown_as_they_are_written():
         "headline": said["headline"],
         "results": said["results"],
         "labels": {said["column"]: [said["label"]]},
-        "trials": {"all": 8, "ok": 5, "failed": 2, "missing": 1, "ended": 1},
+        "trials": {"all": 8, "ok": 5, "failed": 2, "missing": 1, "inapplicable": 0, "ended": 1},
         "failed": [{"algorithm": said["label"], "reason": said["reason"]}],
         "verdicts": {said["verdict"]: 1},
         "config": {said["option"]: said["option"]},
@@ -261,7 +261,7 @@ def test_what_a_template_lacks_is_an_error():
 
 def test_failed_trials_are_shown_with_their_reasons():
     failed = [{"algorithm": "sbq", "trials": 2, "seeds": "0-1", "reason": "ValueError: <no>"}]
-    trials = {"all": 8, "ok": 5, "failed": 2, "missing": 1, "ended": 0}
+    trials = {"all": 8, "ok": 5, "failed": 2, "missing": 1, "inapplicable": 0, "ended": 0}
     advice = ["first do <this>", "then that"]
     about = ABOUT | {"failed": failed, "trials": trials, "advice": advice}
     text = report(about, [FIGURE])

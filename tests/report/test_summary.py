@@ -41,7 +41,14 @@ def curves(monkeypatch, tmp_path):
 
 def test_trials_are_counted_and_reasons_grouped(curves, tmp_path):
     about = summary(tmp_path)
-    assert about["trials"] == {"all": 16, "ok": 13, "failed": 2, "missing": 1, "ended": 2}
+    assert about["trials"] == {
+        "all": 16,
+        "ok": 13,
+        "failed": 2,
+        "missing": 1,
+        "inapplicable": 0,
+        "ended": 2,
+    }
     assert about["failed"] == [
         {
             "lengthscale": 0.5,
