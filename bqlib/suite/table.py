@@ -65,7 +65,7 @@ def read_table(data, shapes, own, mistakes):
         mistakes.add(POINTS, 0, f"has more than {MOST_ROWS:,} rows, which is the limit")
         return {}
     stream = io.BytesIO(data)  # which shares the bytes
-    columns = _columns_of(stream.readline(), shapes, own, mistakes)
+    columns = _columns_of(stream.readline(LONGEST_ROW + 1), shapes, own, mistakes)
     if columns is None:
         return {}
     reader = _Reader(shapes, columns, own, mistakes)
