@@ -4,6 +4,10 @@ from pathlib import Path
 
 import numpy as np
 
+from bqlib.results import store
+from bqlib.results.layout import Layout, piece_name
+from bqlib.results.pieces import encode_piece
+from bqlib.results.text import failure_of
 from bqlib.streams import stream
 from bqlib.suite.submission import write_submission
 from bqlib.sweep import shipped
@@ -55,3 +59,28 @@ def close(ours, theirs, prior_variance):
     ours, theirs = np.asarray(ours), np.asarray(theirs)
     same = np.isnan(ours) == np.isnan(theirs)
     return bool(same.all() and np.nanmax(np.abs(ours - theirs)) <= 1e-12 * np.sqrt(prior_variance))
+
+
+def run(experiment, folder, trials=None):
+    """Write what a run of a sweep leaves; `trials` are those that were computed already.
+
+    Their keys are algorithm, problem and seed.
+    """
+    at = Layout(folder)
+    for cell in experiment.cells():
+        spec = experiment.spec(cell)
+        made = [
+            trials[cell.algorithm, cell.target, seed] if trials else _attempt(spec, seed)
+            for seed in range(experiment.seeds)
+        ]
+        piece = at.piece(piece_name(cell, (0, experiment.seeds - 1)))
+        piece.parent.mkdir(parents=True)
+        piece.write_bytes(encode_piece(spec, range(experiment.seeds), made))
+    store.gather(experiment, folder)
+
+
+def _attempt(spec, seed):
+    try:
+        return spec.run(seed)[0]
+    except (TypeError, ValueError) as error:
+        return failure_of(error)
