@@ -186,6 +186,17 @@ def test_scores_merge_with_a_run_of_the_suite(experiment, trials, tmp_path):
         write_scores(scores, tmp_path / "run")
 
 
+@pytest.mark.parametrize("text", ["", "{}", '{"attributes": {"submission": ""}}', "{" * 1000])
+def test_damaged_curves_are_not_replaced(text, tmp_path):
+    scores = scored(tmp_path, [("box_1d_brownian", 0, [[0.5]])])
+    at = Layout(tmp_path / "scores").curves
+    at.mkdir(parents=True)
+    (at / "zarr.json").write_text(text)
+    with pytest.raises(FileExistsError, match="no scores of a submission"):
+        write_scores(scores, tmp_path / "scores")
+    assert (at / "zarr.json").read_text() == text
+
+
 def test_two_versions_of_a_method_do_not_merge(tmp_path):
     for i, points in enumerate(([[0.25], [0.75]], [[0.2], [0.75]])):
         folder = tmp_path / str(i)
