@@ -11,7 +11,7 @@ from bqlib.designs.design import Design
 from bqlib.designs.own_weights import OwnWeights, own
 from bqlib.embeddings import data_means, embed
 from bqlib.results.codec import empty_arrays
-from bqlib.results.damage import read_head
+from bqlib.results.damage import DamagedError, read_head
 from bqlib.results.layout import Layout, has_results, head
 from bqlib.results.lazy import in_memory
 from bqlib.results.store import labels_of, provenance, write_curves
@@ -27,6 +27,7 @@ from bqlib.weights import PrefixWeights, bq, uniform
 
 SUBMITTED = "submission"  # in place of a design and a weight rule, and the attribute with the facts
 RULES = {"uniform": uniform, "bq": bq, "own": own}
+LARGEST_HEAD = 2**26  # bytes; those of the suite's scores take 1 MB
 LEVELS_FROM = 0.5  # of the seeds must reach a level
 
 
@@ -258,4 +259,9 @@ def _sizes_of(submission):
 
 
 def _are_scores(store):
-    return head(store).is_file() and SUBMITTED in read_head(store).get("attributes", {})
+    """Whether a store is one that :func:`write_scores` wrote, as far as its head tells."""
+    try:
+        small = head(store).is_file() and head(store).stat().st_size <= LARGEST_HEAD
+        return small and SUBMITTED in read_head(store)["attributes"]
+    except DamagedError:
+        return False

@@ -16,6 +16,7 @@ from bqlib.checks import LONGEST
 POINTS = "points.csv"
 MOST_BYTES = 200 * 10**6
 MOST_ROWS = 3_000_000
+MOST_NUMBERS = 30_000_000  # coordinates and weights, which are kept in memory
 MOST_SEEDS = 100
 LONGEST_ROW, LONGEST_CELL = 4096, 64  # bytes
 HEAD = ("problem", "seed", "n", "index")
@@ -65,12 +66,15 @@ def read_table(data, shapes, own, mistakes):
         mistakes.add(POINTS, 0, f"has more than {MOST_ROWS:,} rows, which is the limit")
         return {}
     stream = io.BytesIO(data)  # which shares the bytes
-    columns = _columns_of(stream.readline(), shapes, own, mistakes)
+    columns = _columns_of(stream.readline(LONGEST_ROW + 1), shapes, own, mistakes)
     if columns is None:
         return {}
     reader = _Reader(shapes, columns, own, mistakes)
     for number, line in enumerate(stream, start=2):
         reader.take(number, line)
+        if reader.numbers > MOST_NUMBERS:
+            mistakes.add(POINTS, number, f"has more than {MOST_NUMBERS:,} numbers up to here")
+            return {}
     reader.close()
     return reader.sets
 
@@ -123,6 +127,7 @@ class _Reader:
 
     def __init__(self, shapes, columns, own, mistakes):
         self.shapes, self.columns, self.own, self.mistakes = shapes, columns, own, mistakes
+        self.numbers = 0  # that are kept
         self.sets, self.started = {}, {}  # started: the line of each set that began, right or wrong
         self._patterns = {
             dim: re.compile(rb",".join([_NUMBER_TEXT] * dim)) for dim, _ in shapes.values()
@@ -166,6 +171,7 @@ class _Reader:
         rows = np.array(self._rows)
         if self._too_large(rows) or self.mistakes.count:
             return
+        self.numbers += rows.size
         dim = self.shapes[problem][0]
         weights = rows[:, dim].copy() if self.own else None
         self.sets[self._key] = PointSet(rows[:, :dim].copy(), weights, self._line)

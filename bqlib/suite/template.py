@@ -18,8 +18,8 @@ from bqlib.sweep.words import problems_in
 README, PROBLEMS, POOLS = "README.txt", "problems.json", "pools"
 _README = """\
 An empty submission to the suite {suite}. Fill in two files; bqlib reads no other.
-{about}: who made the points and how. kind is "sequence" if the first points are the design of
-  a smaller n, else "set". weights are "uniform" or "bq", which bqlib computes, or "own".
+{about}: who made the points and how. kind is "sequence" if the first points are the
+  design of a smaller n, else "set". weights are "uniform" or "bq", which bqlib computes, or "own".
   information names what the method used: "z" (kernel mean), "draws", "score", "pool", or nothing.
 {points}: a row for each point. problem, seed (0, 1, ...), n (points in the set), index (1 to n),
   x_1, x_2, ... (empty beyond the problem's own), and with weights "own" a last column weight.

@@ -5,16 +5,19 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+import submitted
 import xarray as xr
 from merged_sweeps import run
 
 import bqlib
+from bqlib import schema
 from bqlib.analysis import maps
 from bqlib.analysis.fits import fit_rates, rate_rows
 from bqlib.figures.mmd import mmd
 from bqlib.figures.slopes import slopes
 from bqlib.figures.weight_sum import weight_sum
 from bqlib.report.findings import best_rules
+from bqlib.results import store
 from bqlib.results.merge import MergeError, merge, pool_labels
 from bqlib.schema import MISSING, OK
 
@@ -384,3 +387,40 @@ def test_figures_of_one_sweep_ask_for_one_pool(short, pooled):
         with pytest.raises(ValueError, match=r"one label of candidates, .*\(candidates=60\)"):
             draw(merged)
     assert mmd(merged.sel(candidates=60)).axes
+
+
+def of_problems(folder, problems, algorithms):
+    """What a sweep of problems leaves that has run no trial yet."""
+    experiment = submitted.sweep_of(problems, algorithms, seeds=1, name=folder.name)
+    store.gather(experiment, folder)
+    return bqlib.open_results(folder)
+
+
+def test_sweeps_of_problems_merge_with_all_of_their_problems(tmp_path):
+    one = of_problems(tmp_path / "one", ["box_1d_brownian", "normal_1d_matern12"], ["sobol_bq"])
+    two = of_problems(tmp_path / "two", ["mixture_1d_matern32", "box_1d_brownian"], ["iid"])
+    names = ["box_1d_brownian", "mixture_1d_matern32", "normal_1d_matern12"]
+    for order in ((one, two), (two, one)):
+        merged = merge(order, ["one", "two"])
+        config = json.loads(merged.attrs["config"])
+        assert sorted(merged["target"].values) == sorted(config["problems"]) == names
+        assert {*config["inapplicable"]} == {*json.loads(one.attrs["config"])["inapplicable"]}
+        kernels = {name: config["problems"][name]["kernel"]["family"] for name in names}
+        assert kernels["box_1d_brownian"] == "brownian"
+        assert kernels["normal_1d_matern12"] == "matern"
+        assert schema.ends_of_sweeps(merged.attrs) == {128}
+
+
+def test_other_versions_of_a_problem_do_not_merge(tmp_path):
+    one = of_problems(tmp_path / "one", ["box_1d_brownian"], ["sobol_bq"])
+    config = json.loads(one.attrs["config"])
+    config["problems"]["box_1d_brownian"]["version"] = 2
+    other = one.assign_attrs(config=json.dumps(config))
+    with pytest.raises(MergeError, match='problem "box_1d_brownian" has version 1 in a, but ver'):
+        merge([one, other], ["a", "b"])
+
+
+def test_problems_and_grids_do_not_merge(short, tmp_path):
+    one = of_problems(tmp_path / "one", ["box_1d_brownian"], ["sobol_bq"])
+    with pytest.raises(MergeError, match="a: has problems, with kernels of their own"):
+        merge([one, bqlib.open_results(short)], ["a", "b"])

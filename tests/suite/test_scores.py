@@ -8,9 +8,7 @@ import submitted
 import xarray as xr
 
 import bqlib
-from bqlib.results import store
-from bqlib.results.layout import Layout, piece_name
-from bqlib.results.pieces import encode_piece
+from bqlib.results.layout import Layout
 from bqlib.schema import MISSING, OK, check_schema
 from bqlib.suite.mistakes import SubmissionError
 from bqlib.suite.scores import score, table_of_scores, write_scores
@@ -170,20 +168,8 @@ def test_scores_are_written_and_opened_as_they_are(trials, tmp_path):
     assert [p.name for p in (tmp_path / "scores").iterdir()] == ["curves.zarr"]
 
 
-def run(experiment, trials, folder):
-    """What a run of a sweep leaves, of trials that were computed already."""
-    at = Layout(folder)
-    for cell in experiment.cells():
-        key = cell.algorithm, cell.target
-        made = [trials.get((*key, seed), "ValueError: refused") for seed in range(2)]
-        piece = at.piece(piece_name(cell, (0, 1)))
-        piece.parent.mkdir(parents=True)
-        piece.write_bytes(encode_piece(experiment.spec(cell), range(2), made))
-    store.gather(experiment, folder)
-
-
 def test_scores_merge_with_a_run_of_the_suite(experiment, trials, tmp_path):
-    run(experiment, trials, tmp_path / "run")
+    submitted.run(experiment, tmp_path / "run", trials)
     found = of_rule(trials, "sbq")
     sets = [(*key, trial["points"]) for key, trial in found.items()]
     scores = scored(tmp_path, sets, kind="sequence", weights="bq", method="mine")
@@ -198,6 +184,17 @@ def test_scores_merge_with_a_run_of_the_suite(experiment, trials, tmp_path):
         assert json.loads(merged.attrs["config"])["problems"].keys() == problems().keys()
     with pytest.raises(FileExistsError, match="no scores of a submission"):
         write_scores(scores, tmp_path / "run")
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"attributes": {"submission": ""}}', "{" * 1000])
+def test_damaged_curves_are_not_replaced(text, tmp_path):
+    scores = scored(tmp_path, [("box_1d_brownian", 0, [[0.5]])])
+    at = Layout(tmp_path / "scores").curves
+    at.mkdir(parents=True)
+    (at / "zarr.json").write_text(text)
+    with pytest.raises(FileExistsError, match="no scores of a submission"):
+        write_scores(scores, tmp_path / "scores")
+    assert (at / "zarr.json").read_text() == text
 
 
 def test_two_versions_of_a_method_do_not_merge(tmp_path):
