@@ -69,6 +69,11 @@ def checked_log_density(target: Any, x: Array) -> Array:
 def checked_sample(target: Any, n: int, rng: np.random.Generator) -> Array:
     """n draws (n, d) from a target, as points that are finite."""
     name = f"draws from {type(target).__name__}"
+    if not hasattr(target, "sample"):
+        raise TypeError(
+            f"{type(target).__name__} cannot be drawn from: pass the candidates as an array of "
+            'points, or draw them from a box with Candidates(source="box", box=...)'
+        )
     draws = checked_points(target.sample(n, rng), target.dim, name)
     if len(draws) != n:
         raise ValueError(f"{name} are {len(draws)}, not {n}: sample(n, rng) must return n points")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from bqlib import Banana, Candidates, LogisticPosterior, Stein, iid, sbq
+from bqlib import Banana, Candidates, LogisticPosterior, Stein, iid, recombination, sbq
 
 FEATURES = np.random.default_rng(0).normal(size=(12, 3))
 LABELS = np.random.default_rng(1).integers(0, 2, 12)
@@ -48,8 +48,13 @@ def test_a_stein_kernel_takes_them():
 
 def test_they_are_not_drawn_from():
     target = Banana()
-    with pytest.raises((TypeError, AttributeError)):
+    with pytest.raises(TypeError, match="Banana cannot be drawn from: pass the candidates"):
         iid(target, Stein(target), 3, rng=0)
+    with pytest.raises(TypeError, match="Banana cannot be drawn from: pass the candidates"):
+        sbq(target, Stein(target, constant=1.0), 3, rng=0)
+    pool = np.random.default_rng(0).normal(size=(100, 2))
+    design = recombination(target, Stein(target, constant=1.0), 5, rng=0, candidates=pool)
+    assert len(design.points) == 5
     with pytest.raises(TypeError, match="Banana cannot be drawn from"):
         iid.requires(target, Stein(target), 3, candidates=Candidates(5))
 

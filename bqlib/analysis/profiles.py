@@ -15,6 +15,7 @@ from bqlib import profiles
 from bqlib.analysis.cells import attrs, ran_to
 from bqlib.rates import first_n_within
 from bqlib.schema import (
+    DOES_NOT_APPLY,
     FAILED,
     MISSING,
     OK,
@@ -28,7 +29,6 @@ from bqlib.schema import (
 )
 from bqlib.sweep.build import build_target
 
-DOES_NOT_APPLY = 3  # value of status: the algorithm cannot work on the problem
 LEVELS = 51  # of a problem that has none of its own
 BUDGETS = 101
 DIMS = ("algorithm", "problem", "level", "seed")

@@ -85,7 +85,7 @@ def recombination(
         the weights of :func:`bqlib.weights.simplex`.
     landmarks : int
         Number of landmarks for each point (default: 10). They are drawn from the target. For an
-        Unnormalised one they are candidates, at most all.
+        Unnormalised one, or one that has no sample, they are candidates, at most all.
     mean : {"exact", "pool"}
         Which mean of the features the weights have. "exact" (default): that of the target, from the
         kernel mean. "pool": that of the candidates, to which the points then are close; to the
@@ -264,7 +264,7 @@ def _checked_mean(mean: Any) -> None:
 
 def _landmarks(request: Request, pool: Array, count: int) -> Array:
     target = request.embedding.target
-    if isinstance(target, Unnormalised):
+    if isinstance(target, Unnormalised) or not hasattr(target, "sample"):
         return pool[request.rng.choice(len(pool), min(count, len(pool)), replace=False)]
     return checked_sample(target, count, request.rng)
 

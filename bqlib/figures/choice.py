@@ -167,7 +167,7 @@ def choose(experiment):
     if experiment.rate_windows and several:
         names.append("rate_map")
     # The levels of a grid would be those of its own algorithms, and change with each new one.
-    if getattr(experiment, "problems", {}):
+    if experiment.problems:
         names.append("profile")
         if len(experiment.algorithms) > 1:
             names.append("versus")
