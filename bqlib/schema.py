@@ -122,6 +122,11 @@ def sweep_dims(dataset: Any) -> tuple[str, ...]:
     return (POOLS, *SWEEP_DIMS) if POOLS in dataset.dims else SWEEP_DIMS
 
 
+def of_problems(dataset: Any) -> bool:
+    """Whether a dataset is of a sweep of problems, so that its targets name all of them."""
+    return bool(dataset["kernel"].values.ravel().tolist() == [OF_PROBLEM])
+
+
 def several_pools(dataset: Any) -> str:
     """What to say of a dataset with several pools, where only one can be used."""
     first = dataset[POOLS].values.tolist()[0]

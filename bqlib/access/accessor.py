@@ -127,7 +127,7 @@ class Plot:
 
     def heatmap(
         self, kind="rate", *, n=None, error=None, seconds=None, window=None, quantity="mmd",
-        x="lengthscale", y=None, rows=None, columns=None,
+        x=None, y=None, rows=None, columns=None,
     ):  # fmt: skip
         """A number for each cell: in panels over two dimensions `x` and `y` of the sweep.
 

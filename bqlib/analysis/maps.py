@@ -156,7 +156,12 @@ def _why_no_fit(reason):
     last = reason.rpartition("; ")[-1]
     if last.startswith(SWEEP_ENDS):
         return _run_to(last.removeprefix(SWEEP_ENDS))
-    for part, word in (("missing", "missing"), ("failed", "failed"), (" end", ENDS)):
+    for part, word in (
+        ("missing", "missing"),
+        ("failed", "failed"),
+        ("do not apply", "does not apply"),
+        (" end", ENDS),
+    ):
         if part in last:
             return word
     return NO_FIT

@@ -162,16 +162,14 @@ def choose(experiment):
         Each with its pages in their order, but no more than :data:`MOST_PAGES`: the figures say of
         how many pages they are, and their functions draw any.
     """
-    names = ["mmd", "slopes"]
+    # The levels of a grid would be those of its own algorithms, and change with each new one.
+    names = ["profile", "versus", "mmd"] if experiment.problems else ["mmd", "slopes"]
+    if len(experiment.algorithms) == 1:
+        names = [name for name in names if name != "versus"]
     several = len(experiment.lengthscales) > 1 or len(experiment.targets) > 1
     if experiment.rate_windows and several:
         names.append("rate_map")
-    # The levels of a grid would be those of its own algorithms, and change with each new one.
-    if experiment.problems:
-        names.append("profile")
-        if len(experiment.algorithms) > 1:
-            names.append("versus")
-    if any(algorithm.weights == "bq" for algorithm in experiment.algorithms):
+    if not experiment.problems and any(a.weights == "bq" for a in experiment.algorithms):
         names.append("weight_sum")
     if of_model(experiment.integrands, within=True):
         names.append("within_model")

@@ -11,7 +11,7 @@ from bqlib.analysis import maps, stored
 from bqlib.analysis.fits import label_of
 from bqlib.figures import panels, style
 from bqlib.figures.curves import named
-from bqlib.schema import sweep_dims
+from bqlib.schema import of_problems, sweep_dims
 
 MOST_WITH_NUMBERS = 12  # cells side by side that leave room for numbers and words
 MOST_WITH_SMALL_NUMBERS = 20
@@ -25,7 +25,7 @@ KINDS = ("rate", "error", "points", "seconds")
 
 def heatmap(
     dataset, kind="rate", *, n=None, error=None, seconds=None, window=None, quantity="mmd",
-    x="lengthscale", y=None, rows=None, columns=None, rates=None,
+    x=None, y=None, rows=None, columns=None, rates=None,
 ):  # fmt: skip
     """A number for each cell of a sweep, in panels over two of its dimensions.
 
@@ -49,8 +49,9 @@ def heatmap(
         Range of n that the rate is fitted on; by default the first window of the sweep.
     quantity : str
         Variable that errors are taken from; rates are those of the MMD.
-    x, y : str
-        Dimensions of the sweep, of each panel. `y` is by default the target, or the algorithm in a
+    x, y : str, optional
+        Dimensions of the sweep, of each panel. `x` is by default the length-scale, or the algorithm
+        in a sweep of problems. `y` is by default the target, or the algorithm in a
         sweep of one target or where numbers have room that way only.
     rows, columns : str, optional
         Which of the two other dimensions has a row of panels for each label, and which a column. By
@@ -90,7 +91,7 @@ def heatmap(
     return draw(found, x, y, rows, columns, logarithmic=kind != "rate")
 
 
-def draw(found, x="lengthscale", y=None, rows=None, columns=None, *, logarithmic=False):
+def draw(found, x=None, y=None, rows=None, columns=None, *, logarithmic=False):
     """Draw a map of :mod:`bqlib.analysis.maps`: a panel for each label of its other dimensions.
 
     Parameters
@@ -118,6 +119,8 @@ def draw(found, x="lengthscale", y=None, rows=None, columns=None, *, logarithmic
             f"a map must have the dimensions {dims}, and this has {', '.join(found.dims)}: select "
             "one label of any other dimension"
         )
+    if x is None:
+        x = "algorithm" if of_problems(found) and y != "algorithm" else "lengthscale"
     y = _default_y(found, x, {rows, columns}) if y is None else y
     if x == y or not {x, y} <= set(own):
         raise ValueError(f"x is {x} and y is {y}; they must be two different ones of {dims}")
@@ -253,10 +256,14 @@ def _rounded(value):
 
 
 def _number(axes, found, x, y, most):
-    """Name the rows, and as many of the columns as `most`."""
+    """Name the rows, and as many of the columns as `most`, or all where the names are words."""
     columns, rows = found[x].values.tolist(), found[y].values.tolist()
-    step = -(-len(columns) // min(most, MOST_WITH_NUMBERS))
-    axes.set_xticks(range(0, len(columns), step), [_tick(x, c) for c in columns[::step]])
+    words = found[x].dtype.kind in "OUT"
+    step = 1 if words else -(-len(columns) // min(most, MOST_WITH_NUMBERS))
+    names = [_tick(x, column) for column in columns[::step]]
+    axes.set_xticks(range(0, len(columns), step), names)
+    if words and max(map(len, names)) * LABEL > axes.bbox.width / axes.figure.dpi / len(columns):
+        axes.tick_params(axis="x", labelrotation=90)
     axes.set_yticks(range(len(rows)), [_tick(y, row) for row in rows])
 
 

@@ -64,6 +64,6 @@ def mmd(dataset, page=1):
             panels.write(axes, notes, letters)
         panels.legend(
             figure, *said, panels.about_seeds(dataset.sizes["seed"]), *panels.about_sets(dataset),
-            *sentences, *known, handles=panels.handles(styles),
+            *sentences, *known, *panels.about_absent(dataset), handles=panels.handles(styles),
         )  # fmt: skip
     return figure

@@ -14,6 +14,7 @@ from bqlib.schema import (
     DOES_NOT_APPLY,
     FAILED,
     MISSING,
+    OF_PROBLEM,
     OK,
     POOLS,
     SWEEP_DIMS,
@@ -22,7 +23,6 @@ from bqlib.schema import (
     sizes_of_sets,
 )
 
-_NOT_DRAWN = ((FAILED, "failed"), (MISSING, "missing"), (DOES_NOT_APPLY, "that do not apply"))
 LETTERS = {1: 60, 2: 42, 3: 28}  # that fit on a line of notes, where so many panels share a row
 SETS = "Faint lines with a marker at each size: sets, which are made anew for each n."
 BEST_KNOWN = "Dotted, in dark grey: the best designs known, each for its own n."
@@ -123,9 +123,10 @@ def pairs(dataset, **more):
         raise ValueError(f"{several_pools(dataset)}, or draw .bq.plot.curves()")
     dims = {"target": dataset["target"].values, "kernel": dataset["kernel"].values, **more}
     every = list(product(*dims.values()))
+    titles = [", ".join(label for label in labels if label != OF_PROBLEM) for labels in every]
     return {
-        ", ".join(labels) if len(every) > 1 else "": dict(zip(dims, labels, strict=True))
-        for labels in every
+        title if len(every) > 1 else "": dict(zip(dims, labels, strict=True))
+        for title, labels in zip(titles, every, strict=True)
     }
 
 
@@ -159,8 +160,10 @@ def grid_of_lengthscales(groups, pages, columns, page, ylabel):
     )  # fmt: skip
     panels = []
     for axes, (title, lengthscale) in zip(by_group.flat, chain(*shown), strict=True):
-        axes.set_title(f"{title}\nlength-scale {lengthscale:g}".strip())
-        panels.append((axes, {**groups[title], "lengthscale": lengthscale}))
+        selected = {**groups[title], "lengthscale": lengthscale}
+        own = "" if selected["kernel"] == OF_PROBLEM else f"\nlength-scale {lengthscale:g}"
+        axes.set_title(f"{title}{own}".strip())
+        panels.append((axes, selected))
     return figure, panels, LETTERS[columns], said
 
 
@@ -193,7 +196,7 @@ def draw_curves(axes, dataset, name, selected, styles):
     for i, (algorithm, line) in enumerate(styles.items()):
         status = statuses.sel(algorithm=algorithm).values
         label = style.algorithm_name(algorithm)
-        for value, word in _NOT_DRAWN:
+        for value, word in ((FAILED, "failed"), (MISSING, "missing")):
             if (status == value).any():
                 notes.append(f"{label}: {(status == value).sum()} of {len(status)} seeds {word}")
         curves = curves_of.sel(algorithm=algorithm).transpose("seed", "n").values[status == OK]
@@ -350,6 +353,13 @@ def about_seeds(seeds):
     if seeds == 1:
         return "One seed."
     return f"Lines with markers: median of {seeds} seeds. Bands: smallest to largest value."
+
+
+def about_absent(dataset):
+    """What to say of rules that cannot work on a problem, if there are any."""
+    if not (dataset["status"] == DOES_NOT_APPLY).any():
+        return []
+    return ["A rule has no curve on a problem on which it cannot work."]
 
 
 def about_sets(dataset):

@@ -73,12 +73,9 @@ def test_a_sweep_with_everything_gets_every_figure_in_their_order(quick):
 
 
 def test_sweeps_of_problems_get_profiles_and_pairs(plain):
-    sweep = replace(plain, algorithms=(HERDING, HERDING_BQ))
-    object.__setattr__(sweep, "problems", {"a": {}})
-    assert names(sweep) == ["mmd", "slopes", *OF_PROBLEMS, "weight_sum"]
-    one = replace(plain)
-    object.__setattr__(one, "problems", {"a": {}})
-    assert names(one) == ["mmd", "slopes", "profile"]
+    sweep = replace(plain, algorithms=(HERDING, HERDING_BQ), problems={"a": {}})
+    assert names(sweep) == ["profile", "versus", "mmd"]
+    assert names(replace(plain, problems={"a": {}})) == ["profile", "mmd"]
 
 
 @pytest.mark.parametrize(

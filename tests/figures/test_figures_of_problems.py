@@ -1,15 +1,19 @@
 """Profiles of rules over problems, and the matrix of their pairs."""
 
+import json
+
 import numpy as np
 import pytest
-from drawn import legend, lines
+import xarray as xr
+from drawn import legend, lines, titles
 from matplotlib.patches import Rectangle
 from synthetic_sweep import power_curves, sweep
 
 import bqlib.access.accessor  # noqa: F401
 from bqlib.analysis import profiles
 from bqlib.figures import profile, style, versus
-from bqlib.schema import FAILED
+from bqlib.figures.mmd import mmd
+from bqlib.schema import DOES_NOT_APPLY, FAILED, OF_PROBLEM
 
 RATES = {"iid": 0.5, "herding": 1.0, "sbq": 1.5}
 
@@ -133,3 +137,36 @@ def test_where_nothing_was_reached_the_figures_are_empty(results):
     assert not names(profile.profile(dataset).axes[0])
     assert all(text.get_text() == "" for text in versus.versus(dataset).axes[0].texts)
     assert len(dataset.bq.plot.versus(kind="ratio").axes) == 2
+
+
+@pytest.fixture(scope="module")
+def of_problems(results):
+    found = results.isel(lengthscale=[0]).assign_coords(kernel=[OF_PROBLEM], lengthscale=[1.0])
+    both = xr.concat([found.assign_coords(target=[name]) for name in ("one", "other")], "target")
+    lost = (both["target"] == "other") & (both["algorithm"] == "iid")
+    status = both["status"].where(~lost, DOES_NOT_APPLY).transpose(*both["status"].dims)
+    mmd = both["mmd"].where(~lost).transpose(*both["mmd"].dims)
+    config = json.loads(both.attrs["config"])
+    settings = {"kernel": next(iter(config["kernels"].values())), "n": 60}
+    config |= {
+        "kernels": {OF_PROBLEM: {}},
+        "targets": dict.fromkeys(("one", "other"), next(iter(config["targets"].values()))),
+        "problems": {"one": settings, "other": settings},
+    }
+    return both.assign(status=status, mmd=mmd).assign_attrs(config=json.dumps(config))
+
+
+def test_panels_have_the_names_of_problems_and_say_nothing_of_rules_that_do_not_apply(of_problems):
+    figure = mmd(of_problems)
+    assert titles(figure) == ["one", "other"]
+    assert "A rule has no curve on a problem on which it cannot work." in legend(figure)
+    first, second = figure.axes[:2]
+    assert set(lines(first, "median")) == set(RATES)
+    assert set(lines(second, "median")) == {"herding", "sbq"}
+
+
+def test_maps_of_problems_have_a_column_for_each_rule_and_a_row_for_each_problem(of_problems):
+    axes, *_ = of_problems.bq.plot.heatmap("error", n=20).axes
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["i.i.d.", "herding", "SBQ"]
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["one", "other"]
+    assert "does not apply" in {" ".join(text.get_text().split()) for text in axes.texts}
