@@ -52,6 +52,8 @@ class Best:
         Geometric mean over the seeds that succeeded, at `n`, as leads are.
     n : int
         The largest n that all these seeds reach.
+    asked : int
+        The largest n that was asked for.
     rate : tuple of (float, str, bool) or None
         The exponent a of n^-a in words with its interval, and whether the curve is a power law.
     over_next, over_iid : Lead or None
@@ -62,6 +64,7 @@ class Best:
     rule: str
     mmd: float
     n: int
+    asked: int
     rate: tuple | None
     over_next: Lead | None
     over_iid: Lead | None
@@ -87,6 +90,7 @@ def best_rules(curves, rates=None):
         One for each target, kernel and length-scale in which a trial succeeded.
     """
     draws = _draws(curves)
+    problems = json.loads(curves.attrs["config"]).get("problems", {})
     names = curves["algorithm"].values.tolist()
     part = curves[["mmd", "status"]].transpose(..., "algorithm", "seed", "n")
     found = []
@@ -108,6 +112,7 @@ def best_rules(curves, rates=None):
                 rule=rule,
                 mmd=ends[rule].mean,
                 n=ends[rule].n,
+                asked=problems.get(cell["target"], {}).get("n", curves.sizes["n"]),
                 rate=_rate(rates, cell, rule),
                 over_next=_lead(ends, rule, others[0]) if others else None,
                 over_iid=_lead(ends, rule, draws) if draws in others else None,
@@ -167,14 +172,12 @@ def _rate(rates, cell, rule):
     return float(power["rate"]), worded(power, "rate", 2), is_power
 
 
-def best_rows(found, largest):
+def best_rows(found):
     """The best rules as rows of text: length-scales with the same best rule make one row.
 
     Parameters
     ----------
     found : list of Best
-    largest : int
-        The largest n of the sweep.
 
     Returns
     -------
@@ -195,9 +198,9 @@ def best_rows(found, largest):
             {name: str(labels[name]) for name in several}
             | {
                 "best rule": group[0].rule,
-                f"MMD at n = {largest}": _span([(b.mmd, _with_end(b, largest)) for b in group]),
+                f"MMD at {_largest(found)}": _span([(b.mmd, _with_end(b)) for b in group]),
                 "rate a": _rates(group),
-                "next best": _next(group, largest),
+                "next best": _next(group),
                 "lead over next": _leads([b.over_next for b in group]),
                 "not certain": _uncertain(group, several),
                 "lead over i.i.d.": _leads([b.over_iid for b in group]),
@@ -212,14 +215,20 @@ def _place(found, best):
     return pairs.index((best.cell["target"], best.cell["kernel"]))
 
 
-def _next(group, largest):
+def _next(group):
     """The next best rules, and where their curves end if this is before the largest n."""
-    leads = [best.over_next for best in group if best.over_next]
-    return ", ".join(dict.fromkeys(_named(lead, largest) for lead in leads)) or "-"
+    named = [_named(best.over_next, best.asked) for best in group if best.over_next]
+    return ", ".join(dict.fromkeys(named)) or "-"
 
 
-def _named(lead, largest):
-    return lead.rule if lead.n == largest else f"{lead.rule} (ends at {lead.n})"
+def _named(lead, asked):
+    return lead.rule if lead.n == asked else f"{lead.rule} (ends at {lead.n})"
+
+
+def _largest(found):
+    """The largest n of the cells in words; problems may differ in it."""
+    asked = {best.asked for best in found}
+    return f"n = {asked.pop()}" if len(asked) == 1 else "the largest n"
 
 
 def _uncertain(group, several):
@@ -239,8 +248,8 @@ def _scales(lengthscales):
     return ", ".join(f"{x:g}" for x in lengthscales)
 
 
-def _with_end(best, largest):
-    return f"{best.mmd:.3g}" + ("" if best.n == largest else f" (ends at {best.n})")
+def _with_end(best):
+    return f"{best.mmd:.3g}" + ("" if best.n == best.asked else f" (ends at {best.n})")
 
 
 def _rates(group):
@@ -278,7 +287,7 @@ def _number(ratio):
     return f"{ratio:.2f}" if ratio < 10 else f"{float(f'{ratio:.3g}'):,g}"
 
 
-def headline(found, largest, cell=None):
+def headline(found, cell=None):
     """The finding in one sentence: of one cell, or how many cells each rule wins.
 
     Of several cells it says in how many the lead is certain.
@@ -286,7 +295,6 @@ def headline(found, largest, cell=None):
     Parameters
     ----------
     found : list of Best
-    largest : int
     cell : dict, optional
         The cell to speak of, if there are several.
     """
@@ -304,7 +312,7 @@ def headline(found, largest, cell=None):
             f"{rule} in {count}{_sure(chosen, rule, tested)}" for rule, count in counts
         )
         few = f" Whether a lead is certain {NEEDS_SEEDS}." if leads and not tested else ""
-        return f"Smallest MMD at n = {largest}, of {len(chosen)} settings: {said}.{few}"
+        return f"Smallest MMD at {_largest(chosen)}, of {len(chosen)} settings: {said}.{few}"
     (best,) = chosen
     where = f" at length-scale {best.cell['lengthscale']:g}" if len(found) > 1 else ""
     said = f"{best.rule} has the smallest MMD{where}: {best.mmd:.3g} at n = {best.n}"
@@ -312,7 +320,7 @@ def headline(found, largest, cell=None):
     if len(leads) == 2 and leads[0].rule == leads[1].rule:
         leads = leads[:1]
     words = [
-        f"that of {_named(lead, largest)} is {_times(lead)} times as large{_doubt(lead)}"
+        f"that of {_named(lead, best.asked)} is {_times(lead)} times as large{_doubt(lead)}"
         for lead in leads
     ]
     return "; ".join([said, *words]) + "."
