@@ -283,7 +283,9 @@ def _about_sizes(ours, theirs):
 def _contents(config, kind):
     """Label to what the sweep says of it."""
     if kind == "algorithms":
-        return {algorithm["name"]: algorithm for algorithm in config[kind]}
+        # Problems have the sizes of their sets themselves.
+        left = {"sizes": []} if config.get("problems") else {}
+        return {algorithm["name"]: algorithm | left for algorithm in config[kind]}
     return config.get(kind, {})  # a grid has no problems
 
 
@@ -403,6 +405,9 @@ def _attributes(datasets, configs):
         found = {k: v for other in reversed(configs) for k, v in other["problems"].items()}
         config |= {"problems": found, "inapplicable": _inapplicable(configs)}
     algorithms = {a["name"]: a for other in reversed(configs) for a in other["algorithms"]}
+    for name, known in algorithms.items():
+        every = [a.get("sizes", ()) for o in configs for a in o["algorithms"] if a["name"] == name]
+        algorithms[name] = known | {"sizes": sorted(set().union(*every))}
     windows = dict.fromkeys(tuple(w) for other in configs for w in other["rate_windows"])
     config |= {
         "name": "+".join(dict.fromkeys(other["name"] for other in configs)),

@@ -27,6 +27,11 @@ class Mistakes:
     def __init__(self):
         self.count, self._told = 0, []
 
+    @property
+    def full(self):
+        """Whether more of them are only counted, so that no text is needed."""
+        return self.count >= MOST_SHOWN
+
     def add(self, file, line, text):
         """Take in what is wrong at a line of a file; 0 is the file as a whole."""
         self.count += 1

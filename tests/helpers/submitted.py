@@ -76,7 +76,7 @@ def run(experiment, folder, trials=None):
     for cell in experiment.cells():
         spec = experiment.spec(cell)
         made = [
-            trials[cell.algorithm, cell.target, seed] if trials else _attempt(spec, seed)
+            trials[cell.algorithm, cell.target, seed] if trials else attempt(spec, seed)
             for seed in range(experiment.seeds)
         ]
         piece = at.piece(piece_name(cell, (0, experiment.seeds - 1)))
@@ -85,7 +85,8 @@ def run(experiment, folder, trials=None):
     store.gather(experiment, folder)
 
 
-def _attempt(spec, seed):
+def attempt(spec, seed):
+    """Curves of a trial, or why it failed."""
     try:
         return spec.run(seed)[0]
     except (TypeError, ValueError) as error:

@@ -20,6 +20,7 @@ from bqlib.report.findings import best_rules
 from bqlib.results import store
 from bqlib.results.merge import MergeError, merge, pool_labels
 from bqlib.schema import MISSING, OK
+from bqlib.sweep.problems import problems
 
 CELL = {"target": "chen2010_mixture", "kernel": "eq"}
 JOINT = "[{name: joint, design: joint, weights: bq}, sbq]"
@@ -424,3 +425,14 @@ def test_problems_and_grids_do_not_merge(short, tmp_path):
     one = of_problems(tmp_path / "one", ["box_1d_brownian"], ["sobol_bq"])
     with pytest.raises(MergeError, match="a: has problems, with kernels of their own"):
         merge([one, bqlib.open_results(short)], ["a", "b"])
+
+
+def test_parts_of_the_suite_merge_though_their_sets_differ_in_size(tmp_path):
+    """A problem of 400 points has other sizes than one of 128."""
+    one = of_problems(tmp_path / "one", ["chen2010_eq"], ["kernel_thinning"])
+    two = of_problems(tmp_path / "two", ["mixture_2d_matern32"], ["kernel_thinning"])
+    names = ["chen2010_eq", "mixture_2d_matern32"]
+    every = sorted({size for name in names for size in problems()[name].sizes})
+    for order in ((one, two), (two, one)):
+        merged = merge(order, ["one", "two"])
+        assert merged.bq.sets == {"kernel_thinning": tuple(every)}

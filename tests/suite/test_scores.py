@@ -17,7 +17,7 @@ from bqlib.sweep.problems import problems
 
 PROBLEMS = ["mixture_2d_matern32", "box_2d_korobov1", "rings_matern32", "banana_stein"]
 SEQUENCES = ["sbq", "herding", "sbq_sum_to_one"]
-SETS = ["latin_hypercube", "lattice_bq", "stein_thinning"]
+SETS = ["latin_hypercube", "lattice_bq", "recombination", "stein_thinning"]
 CURVES = ("mmd", "weight_sum", "weight_l1", "min_weight", "duplicates", "weights", "points")
 
 
@@ -33,11 +33,16 @@ def specs(experiment):
 
 @pytest.fixture(scope="module")
 def trials(specs):
-    return {(*key, seed): spec.run(seed)[0] for key, spec in specs.items() for seed in range(2)}
+    return {
+        (*key, seed): submitted.attempt(spec, seed)
+        for key, spec in specs.items()
+        for seed in range(2)
+    }
 
 
 def of_rule(trials, rule):
-    return {key[1:]: found for key, found in trials.items() if key[0] == rule}
+    """Trials of a rule that did not fail, by problem and seed."""
+    return {key[1:]: t for key, t in trials.items() if key[0] == rule and not isinstance(t, str)}
 
 
 def scored(tmp_path, sets, **about):
@@ -102,7 +107,12 @@ def test_sequences_with_weights_at_some_n_are_scored_there(specs, trials, tmp_pa
 
 @pytest.mark.parametrize(
     ("rule", "weights"),
-    [("latin_hypercube", "uniform"), ("lattice_bq", "bq"), ("stein_thinning", "own")],
+    [
+        ("latin_hypercube", "uniform"),
+        ("lattice_bq", "bq"),
+        ("recombination", "own"),
+        ("stein_thinning", "own"),
+    ],
 )
 def test_sets_have_the_mmds_of_a_sweep(rule, weights, specs, trials, tmp_path):
     found = of_rule(trials, rule)
@@ -217,6 +227,13 @@ def test_points_far_away_are_scored(tmp_path):
         scores = scored(tmp_path / weights, sets, weights=weights)
         found = scores["mmd"].sel(target=names, n=2).squeeze()
         assert np.isfinite(found).all()
+
+
+def test_one_set_of_several_that_cannot_be_scored_is_told(tmp_path):
+    points = [[0.0, 0.0], [1.0, 1.0], [1e50, 0.0]]
+    sets = [("chen2010_rq", 0, points[:n]) for n in (2, 3)]
+    with pytest.raises(SubmissionError, match=r"^points\.csv:2: problem chen2010_rq, seed 0: "):
+        scored(tmp_path, sets)
 
 
 def test_an_mmd_that_cannot_be_computed_is_told_with_its_row(tmp_path):
