@@ -189,7 +189,7 @@ def draw_curves(axes, dataset, name, selected, styles):
         What is missing, and where curves end.
     """
     n = dataset["n"].values
-    sets = sizes_of_sets(dataset)
+    sets, ends = sizes_of_sets(dataset), ends_of_sweeps(dataset.attrs)
     curves_of = dataset[name].sel(selected)
     statuses = dataset["status"].sel({dim: selected[dim] for dim in SWEEP_DIMS if dim in selected})
     medians, notes = {}, []
@@ -208,7 +208,7 @@ def draw_curves(axes, dataset, name, selected, styles):
         curves = curves[:, sizes - 1]
         counts = np.where(np.isnan(curves).any(axis=1), np.isnan(curves).argmax(axis=1), len(sizes))
         last = counts.min(initial=len(sizes))
-        lengths, ends = np.append(0, sizes)[counts], ends_of_sweeps(dataset.attrs)
+        lengths = np.append(0, sizes)[counts]
         notes += _ends(label, lengths, sizes[-1], ends)
         if last == 0:
             continue
