@@ -12,6 +12,7 @@ from xarray.backends import BackendArray
 from xarray.core import indexing
 
 from bqlib.results.lazy import opened, opened_from
+from bqlib.results.pools import by_size, pool_labels
 from bqlib.schema import DOES_NOT_APPLY, FAILED, MISSING, OK, POOLS, SWEEP_DIMS, TRIAL_DIMS, tables
 from bqlib.sweep import registry
 from bqlib.sweep.plugins import without_folder
@@ -90,7 +91,7 @@ def merge(datasets, names):
     coordinates, variables = tables(errors)
     labels = {name: _union(name, datasets) for name in dict.fromkeys((*cell_dims, *coordinates))}
     if pools:
-        labels[POOLS] = _as_labels(_by_size(pools, configs))
+        labels[POOLS] = _as_labels(by_size(pools, configs))
     # For each label of these dimensions, values are taken from one dataset.
     owned_dims = ((*cell_dims, "seed"), (*cell_dims, "seed", "integrand"))
     owners = {d: _owners(datasets, labels, d) for d in owned_dims if set(d) <= set(labels)}
@@ -443,53 +444,6 @@ def _inapplicable(configs):
 def _config_attributes(config):
     text = json.dumps(config, sort_keys=True, allow_nan=False)
     return {"config": text, "config_sha256": hashlib.sha256(text.encode()).hexdigest()}
-
-
-def pool_labels(pools):
-    """A label for the pool of each experiment: what differs between them, in words.
-
-    Parameters
-    ----------
-    pools : list of dict
-        The ``candidates`` of each sweep.
-
-    Returns
-    -------
-    list
-        The sizes, or texts if more than the size differs; empty if all pools are the same.
-
-    Examples
-    --------
-    >>> from bqlib.results.merge import pool_labels
-    >>> pool_labels([{"size": 1000, "source": "target"}, {"size": 100, "source": "target"}])
-    [1000, 100]
-    >>> pool_labels([{"size": 100, "source": "target"}, {"size": 100, "source": "inflated"}])
-    ['target', 'inflated']
-    """
-    keys = [key for key in pools[0] if any(pool.get(key) != pools[0][key] for pool in pools)]
-    if keys in ([], ["size"]):
-        return [pool["size"] for pool in pools] if keys else []
-    words = [[_of_pool(key, pool.get(key)) for key in keys] for pool in pools]
-    return [" ".join(word for word in own if word) for own in words]
-
-
-def _of_pool(key, value):
-    """One setting of a pool in a word."""
-    if key in ("size", "source"):
-        return str(value)
-    if key == "fresh":
-        return "fresh" if value else "kept"
-    if key == "box":  # the source names it
-        return "" if value is None else json.dumps(value)
-    return f"{key} {json.dumps(value)}"
-
-
-def _by_size(labels, configs):
-    """Each label once, that of the smallest pool first."""
-    sizes = {}
-    for label, config in zip(labels, configs, strict=True):
-        sizes.setdefault(label, config["candidates"]["size"])
-    return sorted(sizes, key=sizes.get)
 
 
 def _how(configs, names, pools):

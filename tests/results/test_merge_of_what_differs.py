@@ -18,7 +18,8 @@ from bqlib.figures.slopes import slopes
 from bqlib.figures.weight_sum import weight_sum
 from bqlib.report.findings import best_rules
 from bqlib.results import store
-from bqlib.results.merge import MergeError, merge, pool_labels
+from bqlib.results.merge import MergeError, merge
+from bqlib.results.pools import pool_labels
 from bqlib.schema import MISSING, OK
 from bqlib.sweep.problems import problems
 
