@@ -63,7 +63,7 @@ def summary(results):
     at = Layout(results)
     curves = open_curves(find_curves(at.folder))
     config = json.loads(curves.attrs["config"])
-    problems = config.get("problems", {}).values() or [config]
+    problems = config.get("problems", {})
     status, reason = curves["status"].values, curves["reason"].values
     cells = list(product(*(curves[name].values.tolist() for name in SWEEP_DIMS)))
     several = [len(curves[name]) > 1 for name in SWEEP_DIMS]
@@ -73,7 +73,8 @@ def summary(results):
     ]
     status, reason = (values.reshape(len(cells), -1) for values in (status, reason))
     rank = curves["rank_reached"].values.reshape(len(cells), -1)
-    ended = (status == OK) & (rank < curves.sizes["n"])
+    asked = [problems.get(cell[0], {}).get("n", curves.sizes["n"]) for cell in cells]
+    ended = (status == OK) & (rank < np.array(asked)[:, None])
     there = is_there(at.folder, path_of_head(RATES))
     rates = open_dataset(at.rates).load() if there else None
     judged = read_object(at.folder, CLAIMS) if is_there(at.folder, CLAIMS) else {}
@@ -85,7 +86,7 @@ def summary(results):
         "n": curves.sizes["n"],
         "sets": sizes_of_sets(curves),
         "seeds": curves.sizes["seed"],
-        "candidates": sorted({own["candidates"]["size"] for own in problems}),
+        "candidates": sorted({own["candidates"]["size"] for own in problems.values() or [config]}),
         "trials": {
             "all": status.size,
             "ok": int((status == OK).sum()),

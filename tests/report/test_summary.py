@@ -115,6 +115,8 @@ def test_a_sweep_of_problems_says_what_each_rule_solves(curves, tmp_path, monkey
     data.attrs["config"] = json.dumps(config)
     monkeypatch.setattr(module, "open_curves", lambda store: data)
     about = summary(tmp_path)
+    data.attrs["config"] = json.dumps(config | {"problems": {target: problem | {"n": 40}}})
+    assert about["trials"]["ended"] > summary(tmp_path)["trials"]["ended"] == 0
     first, second = about["profile"]
     assert first["problems"] == 1 and {first["n/d = 1"], second["n/d = 1"]} == {"0 %"}
     assert "n/d = 10" in first and "with n/d points" in as_text(about)
