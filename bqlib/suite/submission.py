@@ -79,7 +79,7 @@ def read_submission(folder):
     here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         data = {
-            name: _bytes_of(here, name, most, mistakes)
+            name: bytes_of(here, name, most, mistakes)
             for name, most in ((ABOUT, about_file.MOST_BYTES), (POINTS, table.MOST_BYTES))
         }
     finally:
@@ -209,7 +209,7 @@ def shapes_of_suite():
     return {problem.name: (problem.build()[0].dim, problem.n) for problem in suite}
 
 
-def _bytes_of(here, name, most, mistakes):
+def bytes_of(here, name, most, mistakes):
     """The bytes of a file in an open folder; what is at the name is opened first, judged then."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
@@ -221,17 +221,21 @@ def _bytes_of(here, name, most, mistakes):
         }.get(error.errno, f"cannot be opened: {error.strerror}")
         mistakes.add(name, 0, told)
         return None
-    with open(file, "rb") as opened:
+    try:
         found = os.fstat(file)
         if not stat.S_ISREG(found.st_mode):
             mistakes.add(name, 0, "is not a regular file")
         elif found.st_size > most:
             mistakes.add(name, 0, f"has {found.st_size:,} bytes; the limit is {most:,}")
         else:
-            data = opened.read(found.st_size + 1)
+            # Without a buffer, which would take as much memory again.
+            with open(file, "rb", buffering=0, closefd=False) as opened:
+                data = opened.read(found.st_size + 1)
             if len(data) == found.st_size:
                 return data
             mistakes.add(name, 0, "changed while it was read: let nobody write to it")
+    finally:
+        os.close(file)
     return None
 
 
