@@ -45,11 +45,28 @@ def test_an_archive_is_checked(archive, capsys):
     )
 
 
+def test_a_table_is_printed_and_written(archive, tmp_path, capsys):
+    assert main(["archive", "table", "archive"]) == 0
+    head, row = capsys.readouterr().out.splitlines()
+    assert head.startswith("Method") and row.startswith("halves") and "1 of 42" in row
+    words = ["--html", "out/t.html", "--markdown", "t.md"]
+    # Scores of a submission are results of the suite too.
+    assert main(["archive", "table", "archive", str(archive), *words]) == 0
+    assert capsys.readouterr().out == "out/t.html: 2 methods\nt.md: 2 methods\n"
+    assert (tmp_path / "out" / "t.html").read_text().startswith("<!doctype html>")
+    assert (tmp_path / "t.md").read_text().startswith("# Methods on bqbench-1\n")
+    (archive / "entry.json").write_text("{}")
+    assert main(["archive", "table", "archive"]) == 1
+    assert "bqbench-1/halves-1.0/entry.json: " in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
         (["add", "halves"], "archive add needs --to ARCHIVE"),
         (["check", "archive", "--to", "x"], "archive check takes no --to"),
+        (["check", "archive", "x"], "archive check takes no results, --html or --markdown"),
+        (["table", "archive", "nowhere"], "nowhere: no such folder"),
         (["check", "nowhere"], "nowhere: No such file or directory"),
         (["add", "nowhere", "--to", "archive"], "nowhere: No such file or directory"),
     ],

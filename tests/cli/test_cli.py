@@ -427,6 +427,7 @@ EVERY_COMMAND = [
     ["submission-of", "entry", "halves", "--to", "again"],
     ["archive", "add", "entry", "--to", "archive"],
     ["archive", "check", "archive"],
+    ["archive", "table", "archive"],
 ]
 
 
