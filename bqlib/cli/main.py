@@ -8,7 +8,7 @@ import textwrap
 from contextlib import suppress
 from functools import partial
 
-from bqlib.cli import lists, results, running, suite, sweeps
+from bqlib.cli import archive, lists, results, running, suite, sweeps
 from bqlib.cli.command import (
     CLOSED_PIPE,
     INTERRUPTED,
@@ -25,6 +25,7 @@ COMMANDS = (
     *lists.COMMANDS,
     *results.COMMANDS,
     *suite.COMMANDS,
+    *archive.COMMANDS,
 )  # in the order of the help
 ABOUT = """\
 Runs sweeps of point-selection rules through Snakemake, and helps before and

@@ -133,6 +133,30 @@ def _remove(path):
 
 
 @contextmanager
+def making(path):
+    """Give a path to write a new folder to, which gets the name `path` at the end.
+
+    What was written is on the disk before. If the writing fails, or if there is something at `path`
+    by then (an OSError), nothing is left of it.
+
+    Parameters
+    ----------
+    path : path-like
+        Missing folders above it are created.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_name(f".{uuid.uuid4().hex}.{path.name}")
+    try:
+        yield new
+        _sync_all(new)
+        os.rename(new, path)  # which replaces no folder that holds anything
+        _sync(path.parent)
+    finally:
+        _remove(new)
+
+
+@contextmanager
 def replacing(path):
     """Give a path to write a file or a folder to, which replaces `path` at the end.
 

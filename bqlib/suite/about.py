@@ -2,10 +2,11 @@
 
 import json
 import re
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import AfterValidator, Field, ValidationError
 
+from bqlib.suite.jsonfile import read_json
 from bqlib.sweep import registry
 from bqlib.sweep.problems import SUITE
 from bqlib.sweep.values import Label, Positive
@@ -62,6 +63,7 @@ def _each_once(values):
     return values
 
 
+Version = Annotated[str, AfterValidator(_version)]
 Text = Annotated[str, AfterValidator(_text)]
 Said = Annotated[Text, AfterValidator(_said)]
 
@@ -96,9 +98,7 @@ class About(Keys):
     method: Annotated[Label, AfterValidator(_method)] = Field(
         description="a label: the name that results carry"
     )
-    version: Annotated[str, AfterValidator(_version)] = Field(
-        description='the version of the method, such as "1.0"'
-    )
+    version: Version = Field(description='the version of the method, such as "1.0"')
     authors: Annotated[list[Said], AfterValidator(_each_once)] = Field(
         min_length=1, description="a list of names"
     )
@@ -121,21 +121,8 @@ def read_about(data, mistakes=None):
     data : bytes
     mistakes : Mistakes
     """
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        mistakes.add(ABOUT, data[: error.start].count(b"\n") + 1, "is not text in UTF-8")
-        return None
-    try:
-        tree = json.loads(text, object_pairs_hook=_once, parse_constant=_refuse_constant)
-    except json.JSONDecodeError as error:
-        mistakes.add(ABOUT, error.lineno, f"column {error.colno}: is not JSON: {error.msg}")
-        return None
-    except (ValueError, RecursionError) as error:  # a number of thousands of digits, say
-        told = "is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        mistakes.add(ABOUT, 1, told)
-        return None
-    return checked_about(tree, mistakes, text)
+    tree, text = read_json(data, ABOUT, mistakes)
+    return None if tree is None else checked_about(tree, mistakes, text)
 
 
 def checked_about(tree, mistakes, text=""):
@@ -153,14 +140,3 @@ def _line_of(loc, text):
     """The line of the key at a location, 1 if there is none."""
     found = loc and re.search(rf"{re.escape(json.dumps(str(loc[0])))}\s*:", text)
     return text.count("\n", 0, found.start()) + 1 if found else 1
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    for i, (key, _) in enumerate(pairs):
-        if key in dict(pairs[:i]):
-            raise ValueError(f"{json.dumps(key)[:60]} is there twice")
-    return dict(pairs)
-
-
-def _refuse_constant(text):
-    raise ValueError(f"{text} is no number of JSON")

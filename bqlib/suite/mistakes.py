@@ -39,11 +39,15 @@ class Mistakes:
             place = f"{file}:{line}" if line else file
             self._told.append(f"{place}: {printable(' '.join(text.split()))}")
 
-    def refuse(self):
-        """Raise a SubmissionError if there is anything."""
+    def told(self):
+        """The messages; the last one counts those that are not told."""
         more = self.count - MOST_SHOWN
+        return [*self._told, *([f"and {more} more"] if more > 0 else [])]
+
+    def refuse(self, error=SubmissionError):
+        """Raise an error if there is anything."""
         if self.count:
-            raise SubmissionError(*self._told, *([f"and {more} more"] if more > 0 else []))
+            raise error(*self.told())
 
 
 def printable(text):

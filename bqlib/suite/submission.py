@@ -79,7 +79,7 @@ def read_submission(folder):
     here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         data = {
-            name: _bytes_of(here, name, most, mistakes)
+            name: bytes_of(here, name, most, mistakes)
             for name, most in ((ABOUT, about_file.MOST_BYTES), (POINTS, table.MOST_BYTES))
         }
     finally:
@@ -209,7 +209,7 @@ def shapes_of_suite():
     return {problem.name: (problem.build()[0].dim, problem.n) for problem in suite}
 
 
-def _bytes_of(here, name, most, mistakes):
+def bytes_of(here, name, most, mistakes):
     """The bytes of a file in an open folder; what is at the name is opened first, judged then."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:

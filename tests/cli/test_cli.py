@@ -440,6 +440,9 @@ EVERY_COMMAND = [
     ["submission-template", "kmeans"],
     ["score", "entry"],
     ["submission-of", "entry", "halves", "--to", "again"],
+    ["archive", "add", "entry", "--to", "archive"],
+    ["archive", "check", "archive"],
+    ["archive", "table", "archive"],
 ]
 
 

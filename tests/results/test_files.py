@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from bqlib.results import files
-from bqlib.results.files import remove_unfinished, replacing, write_atomically
+from bqlib.results.files import making, remove_unfinished, replacing, write_atomically
 
 
 def test_a_file_is_written_whole_with_the_users_permissions(tmp_path):
@@ -138,3 +138,21 @@ def test_no_link_is_followed_where_unfinished_files_are_removed(tmp_path):
     remove_unfinished(results)
     assert os.listdir(results) == ["pieces"]
     assert os.listdir(elsewhere) == [unfinished]
+
+
+def test_making_gives_a_name_to_what_is_whole_and_replaces_nothing(tmp_path):
+    path = tmp_path / "above" / "made"
+    with making(path) as new:
+        new.mkdir()
+        (new / "file").write_text("first")
+        assert not path.exists()
+    assert (path / "file").read_text() == "first"
+    with pytest.raises(OSError), making(path) as new:
+        new.mkdir()
+        (new / "file").write_text("second")
+    with pytest.raises(ValueError, match="other"), making(tmp_path / "b") as new:
+        new.mkdir()
+        raise ValueError("other")
+    assert (path / "file").read_text() == "first"
+    assert [p.name for p in path.parent.iterdir()] == ["made"]
+    assert [p.name for p in tmp_path.iterdir()] == ["above"]

@@ -1,0 +1,250 @@
+"""Checking an archive: what is damaged or made up is told by file, and nothing of it is run."""
+
+import json
+import os
+import re
+import shutil
+import time
+
+import google_crc32c
+import numpy as np
+import pytest
+import submitted
+from numcodecs import Blosc
+
+from bqlib.results.damage import sha256_of
+from bqlib.suite.archive import add
+from bqlib.suite.recheck import check
+
+MIDPOINTS = (np.arange(16)[:, None] + 0.5) / 16
+SETS = [("box_1d_brownian", 0, MIDPOINTS), ("normal_1d_matern12", 0, MIDPOINTS * 4 - 2)]
+NAME = "bqbench-1/halves-1.0"
+MMD = "curves.zarr/mmd/c.0.0.0.0.0.0"
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("whole")
+    submitted.write(folder / "mine", SETS)
+    add(folder / "mine", folder / "archive")
+    return folder / "archive"
+
+
+@pytest.fixture
+def entry(whole, tmp_path):
+    shutil.copytree(whole, tmp_path / "archive")
+    return tmp_path / "archive" / "bqbench-1" / "halves-1.0"
+
+
+def told(entry):
+    """All problems of the archive of an entry."""
+    return [told for _, problems in check(entry.parent.parent) for told in problems]
+
+
+def define(entry, change):
+    """Change the definition of an entry."""
+    content = json.loads((entry / "entry.json").read_text())
+    change(content)
+    (entry / "entry.json").write_text(json.dumps(content))
+
+
+def forge(entry, name, data):
+    """Write other bytes, and their sum into the definition."""
+    (entry / name).write_bytes(data)
+    new = {"sha256": sha256_of(data), "bytes": len(data)}
+    define(entry, lambda content: content["files"].update({name: new}))
+
+
+def packed(values):
+    plain = Blosc("zstd", 5, Blosc.BITSHUFFLE).encode(values)
+    return plain + google_crc32c.value(plain).to_bytes(4, "little")
+
+
+def test_a_whole_archive_is_right(entry):
+    assert told(entry) == []
+
+
+def change_a_byte(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def replace_by(path, make):
+    path.unlink()
+    make(path)
+
+
+@pytest.mark.parametrize("name", ["points.csv", "submission.json", MMD, "curves.zarr/zarr.json"])
+@pytest.mark.parametrize(
+    ("damage", "what"),
+    [
+        (change_a_byte, "its sha256 differs"),
+        (os.unlink, "is missing"),
+        (lambda path: path.write_bytes(path.read_bytes() + b" "), "bytes|its sha256 differs"),
+        (lambda path: os.truncate(path, 20), "has 20 bytes|its sha256 differs"),
+        (lambda path: os.truncate(path, 10**11), "has 100,000,000,000 bytes; the limit is"),
+        (lambda path: replace_by(path, os.mkfifo), "is not a regular file"),
+        (lambda path: replace_by(path, os.mkdir), "not a regular file|no entry has|is missing"),
+        (lambda path: replace_by(path, lambda p: p.symlink_to("/etc/passwd")), "is a link"),
+    ],
+)
+def test_damage_is_told_by_file(name, damage, what, entry):
+    damage(entry / name)
+    started = time.monotonic()
+    problems = told(entry)
+    assert time.monotonic() - started < 5
+    assert any(p.startswith(f"{NAME}/{name}: ") for p in problems)
+
+    assert any(re.search(what, p) for p in problems), problems
+
+
+def test_what_is_too_much_is_told(entry):
+    (entry / "extra.txt").touch()
+    (entry / "curves.zarr" / "mmd" / "c.9").touch()
+    (entry / "a" / "b" / "c").mkdir(parents=True)
+    (entry / "curves.zarr" / "link").symlink_to("/etc")
+    (entry / "curves.zarr" / "more\x1b[2J").touch()
+    (entry.parent / ("." + "0" * 32 + ".halves-1.1")).mkdir()
+    (entry.parent / "file").touch()
+    (entry.parent.parent / "README").touch()
+    assert told(entry) == [
+        "README: is not part of an archive, which has a folder bqbench-1 alone",
+        f"bqbench-1/.{'0' * 32}.halves-1.1: was left by an addition that did not finish: remove it",
+        "bqbench-1/file: is no folder, or a link",
+        f"{NAME}/a: is a folder that no entry has: remove it",
+        f"{NAME}/extra.txt: is not in entry.json: remove it",
+        f"{NAME}/curves.zarr/link: is a link: put the files themselves there",
+        f"{NAME}/curves.zarr/more\\x1b[2J: is not in entry.json: remove it",
+        f"{NAME}/curves.zarr/mmd/c.9: is not in entry.json: remove it",
+    ]
+
+
+def test_an_entry_has_the_name_of_its_method(entry):
+    entry.rename(entry.with_name("quarters-1.0"))
+    (problem,) = told(entry.with_name("quarters-1.0"))
+    assert "quarters-1.0/entry.json: is of halves-1.0, not of the folder's name" in problem
+
+
+BROWNIAN = "box_1d_brownian"
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (lambda d: d["problems"][BROWNIAN].update(mmd=0.01), "mmd is 0.01, but that of the points"),
+        (lambda d: d["problems"][BROWNIAN].update(mmd=None), "mmd is None"),
+        (lambda d: d["problems"][BROWNIAN].update(levels=50), "levels is 50, not"),
+        (lambda d: d["problems"][BROWNIAN].update(seeds=5), "seeds is 5, not 1"),
+        (lambda d: d["problems"][BROWNIAN].update(n=128), "n is 128, not 16"),
+        (lambda d: d["problems"][BROWNIAN].update(sha256="0" * 64), "was another one"),
+        (lambda d: d["problems"][BROWNIAN].update(version=2), "was another one"),
+        (lambda d: d["problems"].pop(BROWNIAN), f"problem {BROWNIAN} has no scores"),
+        (lambda d: d["problems"].update(other=d["problems"][BROWNIAN]), "other is not in"),
+        (lambda d: d["files"].update({"../x": d["files"]["points.csv"]}), "is not a file of"),
+        (lambda d: d["files"].update({"/etc/x": d["files"]["points.csv"]}), "is not a file of"),
+        (lambda d: d["files"].pop("points.csv"), "lacks points.csv"),
+        (lambda d: d["files"].pop(MMD), "is not in entry.json"),
+        (lambda d: d["files"]["points.csv"].update(bytes=10**400), "bytes: must be"),
+        (lambda d: d["files"]["points.csv"].update(bytes=-1), "bytes: must be"),
+        (lambda d: d["files"][MMD].update(bytes=2**52), "more than 1,073,741,824 bytes"),
+        (lambda d: d.update(version="../1"), "version: .*is not a valid version"),
+        (lambda d: d.update(method="../m"), "method: .*is not a valid label"),
+        (lambda d: d.update(suite="/etc"), "suite: is"),
+        (lambda d: d.update(schema_version=2), "schema_version: is 2; this bqlib reads 1"),
+        (lambda d: d.update(more=1), "unknown key"),
+        (lambda d: d.pop("problems"), "problems: missing"),
+    ],
+)
+def test_a_definition_that_is_not_of_the_points_is_told(change, what, entry):
+
+    define(entry, change)
+    problems = told(entry)
+    assert any(re.search(what, problem) for problem in problems), problems
+
+
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [
+        (b"", "is not JSON"),
+        (b"[]", "must be a mapping"),
+        (b"null", "must be a mapping"),
+        (b"{" * 10**5, "is not JSON"),
+        (b"[" * 10**5, "nested too deeply"),
+        (b'{"a": NaN}', "no number of JSON"),
+        (b'{"a": 1, "a": 1}', "is there twice"),
+        (b"\xff", "is not text in UTF-8"),
+        (b" " * (2**20 + 1), "the limit is"),
+    ],
+)
+def test_a_definition_that_is_none_is_told(data, what, entry):
+    (entry / "entry.json").write_bytes(data)
+    (problem,) = told(entry)
+    assert problem.startswith(f"{NAME}/entry.json:") and what in problem
+
+
+def test_other_points_under_the_same_scores_are_told(entry):
+    text = (entry / "points.csv").read_bytes().replace(b"0.03125", b"0.03126", 1)
+    forge(entry, "points.csv", text)
+    problems = told(entry)
+    assert any(f"problem {BROWNIAN}: mmd is" in p for p in problems)
+    assert any(f"{NAME}/{MMD}: MMDs of problem {BROWNIAN} are not those" in p for p in problems)
+    assert not any("normal" in p for p in problems)
+
+
+def test_other_curves_of_the_same_points_are_told(entry):
+    data = (entry / MMD).read_bytes()
+    values = np.frombuffer(Blosc().decode(data[:-4])).copy()
+    there = np.flatnonzero(~np.isnan(values))
+    values[there] *= 1 + 1e-15
+    forge(entry, MMD, packed(values))
+    assert told(entry) == []
+    values[there[0]] *= 1 + 1e-9
+    forge(entry, MMD, packed(values))
+    (problem,) = told(entry)
+    assert problem.startswith(f"{NAME}/{MMD}: MMDs of problem")
+
+
+def bomb(size):
+    """A chunk that says it has many bytes."""
+    data = bytearray(Blosc("zstd", 5, Blosc.BITSHUFFLE).encode(np.zeros(1000)))
+    data[4:8] = size.to_bytes(4, "little")
+    return bytes(data) + google_crc32c.value(bytes(data)).to_bytes(4, "little")
+
+
+REASON = "curves.zarr/reason/c.0.0.0.0.0"
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        (MMD, b"x"),
+        (MMD, b"x" * 300),
+        (MMD, packed(np.zeros(3))),
+        (MMD, bomb(2**31 - 1)),
+        (REASON, bomb(2**31 - 1)),
+        (REASON, packed((2**32 - 1).to_bytes(4, "little") + bytes(40))),
+        (REASON, packed((42).to_bytes(4, "little") + b"\xff" * 400)),
+    ],
+)
+def test_curves_that_could_take_all_memory_are_not_unpacked(name, data, entry):
+    forge(entry, name, data)
+    (problem,) = told(entry)
+    assert problem.startswith(f"{NAME}/{name}: is damaged: ")
+
+
+def test_metadata_of_curves_must_be_ours(entry):
+    for name in ("curves.zarr/zarr.json", "curves.zarr/mmd/zarr.json"):
+        content = json.loads((entry / name).read_text())
+        content["attributes"]["numpy_version"] = "9"
+        forge(entry, name, json.dumps(content).encode())
+    assert told(entry) == [
+        f"{NAME}/curves.zarr/mmd/zarr.json: is not what this bqlib writes of these points"
+    ]
+
+
+def test_a_submission_that_cannot_be_scored_is_told(entry):
+    text = (entry / "points.csv").read_bytes().replace(b"0.03125", b"nan", 1)
+    forge(entry, "points.csv", text)
+    (problem,) = told(entry)
+    assert f"{NAME}/points.csv:2: " in problem and "not a number" in problem
