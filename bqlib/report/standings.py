@@ -57,14 +57,12 @@ def page(table):
 
 def _cells(cells, n):
     """For each cell the text, the n beside it, whether it is the best, and its shade."""
-    least = min((cell[0] for cell in cells if cell and cell[0]), default=None)
-    found = []
-    for cell in cells:
+    best, found = standings.best_of(cells), []
+    for i, cell in enumerate(cells):
         if cell is None:
             found.append(("-", "", False, ""))
             continue
         mmd, own, ratio = cell
-        shade = next((i + 1 for i, most in enumerate(SHADES) if ratio and ratio <= most), "")
-        beside = f"n {own}" if own != n else ""
-        found.append((standings.short(mmd), beside, mmd is not None and mmd == least, shade))
+        shade = next((k + 1 for k, most in enumerate(SHADES) if ratio and ratio <= most), "")
+        found.append((standings.short(mmd), f"n {own}" if own != n else "", i in best, shade))
     return found

@@ -77,14 +77,16 @@ def of(mmd, name="m", problem=BROWNIAN, levels=10):
     return Method(name, "1", "set", "bq", {problem: row})
 
 
-def test_the_best_are_marked_and_what_is_below_rounding_is_not():
+def test_the_best_are_marked_and_what_is_below_rounding_is_one():
     table = standings([of(0.2, "a", levels=9), of(0.1, "b"), of(None, "c", levels=11)])
     assert [row.method.method for row in table.rows] == ["c", "b", "a"]
     assert table.best[BROWNIAN] <= 0.1
     _, _, best = summary_table(table)
-    assert best == {1: {0}, 2: {0}, 3: {1}}
+    assert best[1] == best[2] == {0} <= best[3]
+    assert table.rows[0].ratio == 1  # below rounding is as good as can be told
     text = markdown(table)
-    assert "| **1.0e-1** |" in text and "| below rounding |" in text and "| 2.0e-1 |" in text
+    assert "| 1.0e-1 |" in text and r"| **0\*** |" in text and "| 2.0e-1 |" in text
+    assert "**1.0e-1**" in markdown(standings([of(0.2, "a"), of(0.1, "b")]))
     assert summary_table(standings([]))[1] == []
     assert "0 methods" in markdown(standings([]))
 
