@@ -177,7 +177,11 @@ def ratio_of(method, problem, best):
 
 
 def summary_table(table):
-    """Headings, rows of text, and for each column the numbers of the rows that are best in it."""
+    """Headings, rows of text, and for each column the numbers of the rows that are best in it.
+
+    In what counts the problems entered alone, only methods can be best that entered at least half
+    of the suite: those that enter few can choose them.
+    """
     headings = [
         "Method", "Levels reached, of all", "Levels reached, of those entered",
         "MMD / best, median", "Problems entered", "Version", "From", "Kind", "Weights",
@@ -201,10 +205,12 @@ def summary_table(table):
                 used,
             ]
         )
-    best = {
-        column: _largest([sign * getattr(row, key) for row in table.rows])
-        for column, key, sign in ((1, "levels", 1), (2, "levels_entered", 1), (3, "ratio", -1))
-    }
+    half = len(problems_of_suite()) / 2
+    of_many = [len(row.method.scores) >= half for row in table.rows]
+    best = {1: _largest([row.levels for row in table.rows])}
+    for column, key, sign in ((2, "levels_entered", 1), (3, "ratio", -1)):
+        values = [sign * getattr(row, key) for row in table.rows]
+        best[column] = _largest(np.where(of_many, values, np.nan))
     return headings, rows, best
 
 
@@ -288,7 +294,8 @@ def explanation(table):
         "of them are rules of bqlib. A level is an MMD to be reached: it counts if at least half "
         "of the seeds reach it at some n. Problems that were not entered count as none reached in "
         "the levels of all. MMDs are those at the largest n submitted, medians over the seeds. The "
-        "best MMD of a problem is its record, or the least of this table."
+        "best MMD of a problem is its record, or the least of this table. The best of a column is "
+        "bold, in the columns on the problems entered among methods that entered at least half."
     )
 
 
