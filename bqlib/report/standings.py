@@ -1,9 +1,8 @@
 """The table of an archive as one HTML file, in the style of the report."""
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 import bqlib
-from bqlib.report import SCRIPT, STYLE, TEMPLATES
+from bqlib.report import SCRIPT, STYLE
+from bqlib.report.html import template
 from bqlib.suite import standings
 from bqlib.sweep.problems import SUITE
 
@@ -24,15 +23,7 @@ def page(table):
         HTML. All that a submission says is escaped, and is no address of a link.
     """
     headings, rows, best = standings.summary_table(table)
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    return environment.get_template("standings.html").render(
+    return template("standings.html").render(
         style=STYLE.read_text(encoding="utf-8"),
         script=SCRIPT.read_text(encoding="utf-8"),
         suite=SUITE,
