@@ -265,16 +265,7 @@ def report(about, figures, judged=None, made=""):
     sections = [section for section in sections if section.content]
     if about["trials"]["failed"]:
         sections.sort(key=lambda section: section.name != "failed")  # before all else
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters["in_parts"] = in_parts
-    return environment.get_template("report.html").render(
+    return template("report.html").render(
         style=STYLE.read_text(encoding="utf-8"),
         script=SCRIPT.read_text(encoding="utf-8"),
         about=about,
@@ -286,6 +277,20 @@ def report(about, figures, judged=None, made=""):
         sections=sections,
         version=about["versions"].get("bqlib_version", ""),
     )
+
+
+def template(name):
+    """A template, which escapes all that it shows."""
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["in_parts"] = in_parts
+    return environment.get_template(name)
 
 
 def _papers(judged):

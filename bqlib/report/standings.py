@@ -1,9 +1,8 @@
 """The table of an archive as one HTML file, in the style of the report."""
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 import bqlib
-from bqlib.report import SCRIPT, STYLE, TEMPLATES
+from bqlib.report import SCRIPT, STYLE
+from bqlib.report.html import template
 from bqlib.suite import standings
 from bqlib.sweep.problems import SUITE
 
@@ -24,15 +23,7 @@ def page(table):
         HTML. All that a submission says is escaped, and is no address of a link.
     """
     headings, rows, best = standings.summary_table(table)
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    return environment.get_template("standings.html").render(
+    return template("standings.html").render(
         style=STYLE.read_text(encoding="utf-8"),
         script=SCRIPT.read_text(encoding="utf-8"),
         suite=SUITE,
@@ -57,14 +48,12 @@ def page(table):
 
 def _cells(cells, n):
     """For each cell the text, the n beside it, whether it is the best, and its shade."""
-    least = min((cell[0] for cell in cells if cell and cell[0]), default=None)
-    found = []
-    for cell in cells:
+    best, found = standings.best_of(cells), []
+    for i, cell in enumerate(cells):
         if cell is None:
             found.append(("-", "", False, ""))
             continue
         mmd, own, ratio = cell
-        shade = next((i + 1 for i, most in enumerate(SHADES) if ratio and ratio <= most), "")
-        beside = f"n {own}" if own != n else ""
-        found.append((standings.short(mmd), beside, mmd is not None and mmd == least, shade))
+        shade = next((k + 1 for k, most in enumerate(SHADES) if ratio and ratio <= most), "")
+        found.append((standings.short(mmd), f"n {own}" if own != n else "", i in best, shade))
     return found

@@ -215,18 +215,22 @@ def read_entry(here, name, mistakes):
 
 def names_in(top):
     """Names of the entries in an open archive, and what else is there, each with what it is."""
+    there = sorted(os.listdir(top))
     strange = {
         printable(name): f"is not part of an archive, which has a folder {SUITE} alone"
-        for name in sorted(os.listdir(top))[:MOST_ENTRIES]
+        for name in there
         if name != SUITE
     }
     names = []
-    if SUITE not in os.listdir(top):
+    if SUITE not in there:
         return names, strange
     if not is_folder(top, SUITE):
         return names, strange | {SUITE: "is no folder, or a link"}
     with opened_suite(top) as suite:
-        for name in sorted(os.listdir(suite))[:MOST_ENTRIES]:
+        inside = sorted(os.listdir(suite))
+        if len(inside) > MOST_ENTRIES:
+            return names, strange | {SUITE: f"has more than {MOST_ENTRIES:,} entries"}
+        for name in inside:
             place = f"{SUITE}/{printable(name)}"
             if UNFINISHED.fullmatch(name):
                 strange[place] = "was left by an addition that did not finish: remove it"

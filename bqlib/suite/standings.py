@@ -167,13 +167,21 @@ def standings(methods):
 
 
 def ratio_of(method, problem, best):
-    """The MMD of a method over the best one; None if there is none."""
-    mmd = method.scores.get(problem, {}).get("mmd")
-    return mmd / best[problem] if mmd and problem in best else None
+    """The MMD of a method over the best one, 1 if it is below rounding; None if there is none."""
+    if problem not in method.scores:
+        return None
+    mmd = method.scores[problem]["mmd"]
+    if not mmd:
+        return 1.0
+    return mmd / best[problem] if problem in best else None
 
 
 def summary_table(table):
-    """Headings, rows of text, and for each column the numbers of the rows that are best in it."""
+    """Headings, rows of text, and for each column the numbers of the rows that are best in it.
+
+    In what counts the problems entered alone, only methods can be best that entered at least half
+    of the suite: those that enter few can choose them.
+    """
     headings = [
         "Method", "Levels reached, of all", "Levels reached, of those entered",
         "MMD / best, median", "Problems entered", "Version", "From", "Kind", "Weights",
@@ -197,10 +205,12 @@ def summary_table(table):
                 used,
             ]
         )
-    best = {
-        column: _largest([sign * getattr(row, key) for row in table.rows])
-        for column, key, sign in ((1, "levels", 1), (2, "levels_entered", 1), (3, "ratio", -1))
-    }
+    half = len(problems_of_suite()) / 2
+    of_many = [len(row.method.scores) >= half for row in table.rows]
+    best = {1: _largest([row.levels for row in table.rows])}
+    for column, key, sign in ((2, "levels_entered", 1), (3, "ratio", -1)):
+        values = [sign * getattr(row, key) for row in table.rows]
+        best[column] = _largest(np.where(of_many, values, np.nan))
     return headings, rows, best
 
 
@@ -234,6 +244,11 @@ def matrix(table):
     return found
 
 
+def best_of(cells):
+    """Positions of the best cells of a row of :func:`matrix`."""
+    return _largest([np.nan if cell is None else -(cell[0] or 0.0) for cell in cells])
+
+
 def short(mmd):
     """An MMD in few characters.
 
@@ -241,10 +256,10 @@ def short(mmd):
     --------
     >>> from bqlib.suite.standings import short
     >>> short(0.00123), short(None)
-    ('1.2e-3', 'below rounding')
+    ('1.2e-3', '0*')
     """
-    if mmd is None:
-        return "below rounding"
+    if not mmd:
+        return "0*"  # a number to those that sort
     digits, _, power = f"{mmd:.1e}".partition("e")
     return f"{digits}e{int(power)}"
 
@@ -254,11 +269,11 @@ def markdown(table):
     headings, rows, best = summary_table(table)
     lines = [f"# Methods on {SUITE}", "", explanation(table), ""]
     lines += _markdown_table(headings, _bold(rows, best), NUMBERS)
-    lines += ["", "## MMD by problem", "", about_matrix(), ""]
+    lines += ["", "## MMD by problem", "", plain(about_matrix()), ""]
     rows = []
     for name, n, least, cells in matrix(table):
         texts = [_cell(cell, n) for cell in cells]
-        top = _largest([-cell[0] if cell and cell[0] else np.nan for cell in cells])
+        top = best_of(cells)
         texts = [f"**{text}**" if i in top else text for i, text in enumerate(texts)]
         rows.append([plain(name), str(n), "-" if least is None else short(least), *texts])
     headings = ["Problem", "n", "Best", *names_of(table)]
@@ -279,7 +294,8 @@ def explanation(table):
         "of them are rules of bqlib. A level is an MMD to be reached: it counts if at least half "
         "of the seeds reach it at some n. Problems that were not entered count as none reached in "
         "the levels of all. MMDs are those at the largest n submitted, medians over the seeds. The "
-        "best MMD of a problem is its record, or the least of this table."
+        "best MMD of a problem is its record, or the least of this table. The best of a column is "
+        "bold, in the columns on the problems entered among methods that entered at least half."
     )
 
 
@@ -288,7 +304,7 @@ def about_matrix():
     return (
         "Median MMD over the seeds at the problem's n, or at the largest n submitted, which then "
         "stands beside it. The best of each row is bold. A dash: not entered, or the method does "
-        "not apply."
+        "not apply. 0*: below the rounding of float64."
     )
 
 
@@ -344,7 +360,7 @@ def _cell(cell, n):
     if cell is None:
         return "-"
     mmd, own, _ = cell
-    return short(mmd) + (f" (n {own})" if own != n else "")
+    return plain(short(mmd) + (f" (n {own})" if own != n else ""))
 
 
 def _largest(values):

@@ -239,7 +239,8 @@ def test_hostile_words_are_shown_as_they_are_written():
 def test_nothing_but_the_style_and_the_script_is_left_unescaped():
     files = sorted(TEMPLATES.iterdir())
     safe = [line for f in files for line in f.read_text("utf-8").splitlines() if "safe" in line]
-    assert safe == ["{{ style | safe }}</style>", "{{ script | safe }}</script>"]
+    pages = [f for f in files if "<html" in f.read_text("utf-8")]
+    assert safe == ["{{ style | safe }}</style>", "{{ script | safe }}</script>"] * len(pages)
     assert not any("autoescape" in file.read_text("utf-8") for file in files)
 
 

@@ -159,3 +159,12 @@ def test_reading_does_not_look_at_points_but_at_all_else(entry, tmp_path):
         read_archive(tmp_path / "archive")
     with pytest.raises(FileNotFoundError):
         read_archive(tmp_path / "nowhere")
+
+
+def test_too_many_entries_are_told(entry, tmp_path, monkeypatch):
+    add(entry, tmp_path / "archive")
+    (tmp_path / "archive" / "bqbench-1" / "more").mkdir()
+    monkeypatch.setattr(archive, "MOST_ENTRIES", 1)
+    assert list(check(tmp_path / "archive")) == [
+        ("bqbench-1", ("bqbench-1: has more than 1 entries",))
+    ]

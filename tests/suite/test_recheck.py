@@ -205,6 +205,20 @@ def test_other_curves_of_the_same_points_are_told(entry):
     assert problem.startswith(f"{NAME}/{MMD}: MMDs of problem")
 
 
+@pytest.mark.parametrize("name", ["weights", "weight_sum", "duplicates", "dim", "lengthscale"])
+def test_other_variables_of_curves_are_compared(name, entry):
+    (file,) = (entry / "curves.zarr" / name).glob("c.*")
+    data = file.read_bytes()
+    values = np.frombuffer(Blosc().decode(data[:-4]), float if name != "dim" else int).copy()
+    values[np.flatnonzero(values == values)[0]] += 1
+    forge(entry, file.relative_to(entry).as_posix(), packed(values))
+    (problem,) = told(entry)
+    assert problem.endswith(f"{name}/{file.name}: is not what the points come to")
+    forge(entry, file.relative_to(entry).as_posix(), data[:-1])
+    (problem,) = told(entry)
+    assert f"{name}/{file.name}: is damaged: its checksum is wrong" in problem
+
+
 def bomb(size):
     """A chunk that says it has many bytes."""
     data = bytearray(Blosc("zstd", 5, Blosc.BITSHUFFLE).encode(np.zeros(1000)))

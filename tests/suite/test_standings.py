@@ -72,26 +72,36 @@ def test_numbers_are_those_of_the_scores(table):
     assert n == 16 and np.isclose(mmd, optimum * 8, rtol=1e-12)
 
 
-def of(mmd, name="m", problem=BROWNIAN, levels=10):
+def of(mmd, name="m", entered=(BROWNIAN,), levels=10):
     row = {"seeds": 1, "n": 128, "mmd": mmd, "levels": levels, "of_levels": 51}
-    return Method(name, "1", "set", "bq", {problem: row})
+    return Method(name, "1", "set", "bq", dict.fromkeys(entered, row))
 
 
-def test_the_best_are_marked_and_what_is_below_rounding_is_not():
+def test_the_best_are_marked_and_what_is_below_rounding_is_one():
     table = standings([of(0.2, "a", levels=9), of(0.1, "b"), of(None, "c", levels=11)])
     assert [row.method.method for row in table.rows] == ["c", "b", "a"]
     assert table.best[BROWNIAN] <= 0.1
     _, _, best = summary_table(table)
-    assert best == {1: {0}, 2: {0}, 3: {1}}
+    assert best == {1: {0}, 2: set(), 3: set()}  # as none entered many problems
+    assert table.rows[0].ratio == 1  # below rounding is as good as can be told
     text = markdown(table)
-    assert "| **1.0e-1** |" in text and "| below rounding |" in text and "| 2.0e-1 |" in text
+    assert "| 1.0e-1 |" in text and r"| **0\*** |" in text and "| 2.0e-1 |" in text
+    assert "**1.0e-1**" in markdown(standings([of(0.2, "a"), of(0.1, "b")]))
     assert summary_table(standings([]))[1] == []
     assert "0 methods" in markdown(standings([]))
 
 
+def test_the_best_of_those_entered_have_entered_half_of_the_suite():
+    many = list(problems())[:21]
+    table = standings([of(1e-9, "few", many[:20], 51), of(0.1, "a", many, 9), of(0.2, "b", many)])
+    _, rows, best = summary_table(table)
+    assert [row[0] for row in rows] == ["few", "b", "a"]
+    assert best == {1: {0}, 2: {1}, 3: {2}}
+
+
 def test_a_record_of_the_suite_is_best():
     record = min(mmd for _, mmd, _ in problems()["chen2010_eq"].best_known)
-    (row,) = standings([of(2 * record, problem="chen2010_eq")]).rows
+    (row,) = standings([of(2 * record, entered=["chen2010_eq"])]).rows
     assert np.isclose(row.ratio, 2)
 
 
