@@ -231,12 +231,12 @@ def test_points_far_away_are_scored(tmp_path):
 
 def test_one_set_of_several_that_cannot_be_scored_is_told(tmp_path):
     points = [[0.0, 0.0], [1.0, 1.0], [1e50, 0.0]]
-    sets = [("chen2010_rq", 0, points[:n]) for n in (2, 3)]
-    with pytest.raises(SubmissionError, match=r"^points\.csv:2: problem chen2010_rq, seed 0: "):
+    sets = [("mixture_2d_rq", 0, points[:n]) for n in (2, 3)]
+    with pytest.raises(SubmissionError, match=r"^points\.csv:2: problem mixture_2d_rq, seed 0: "):
         scored(tmp_path, sets)
 
 
 def test_an_mmd_that_cannot_be_computed_is_told_with_its_row(tmp_path):
-    sets = [("normal_2d_eq", 0, [[0.0, 0.0]]), ("chen2010_rq", 0, [[1e50, 0.0], [0.0, 0.0]])]
-    with pytest.raises(SubmissionError, match=r"points\.csv:3: problem chen2010_rq, seed 0: "):
+    sets = [("normal_2d_eq", 0, [[0.0, 0.0]]), ("mixture_2d_rq", 0, [[1e50, 0.0], [0.0, 0.0]])]
+    with pytest.raises(SubmissionError, match=r"points\.csv:3: problem mixture_2d_rq, seed 0: "):
         scored(tmp_path, sets)
