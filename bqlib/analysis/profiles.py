@@ -61,12 +61,15 @@ def points_to_levels(dataset, levels=None):
         same for all algorithms. ``status`` is that of each trial. ``tried`` counts the trials of
         each algorithm and problem that are not missing; ``failed``, ``missing`` and
         ``inapplicable`` count those without curves. Problems without levels, because no trial
-        succeeded, are left out, and the attribute ``left_out`` names them.
+        succeeded, are left out, and the attribute ``left_out`` names them. So are problems on which
+        an algorithm was never run, such as those of one of two merged sweeps: ``not_run_by_all``
+        names them.
 
     Raises
     ------
     ValueError
-        If the dataset has several pools, or levels that are not positive numbers for each problem.
+        If the dataset has several pools, levels that are not positive numbers for each problem, or
+        no problem on which all algorithms were run.
 
     Notes
     -----
@@ -88,6 +91,14 @@ def points_to_levels(dataset, levels=None):
         own[..., n:] = np.nan
     chosen = _levels(levels, mmd, names, config)
     known = np.isfinite(chosen).all(axis=1)
+    # Problems that an algorithm was never run on would else be counted for the others alone.
+    together = (status != MISSING).any(axis=2).all(axis=1)
+    if known.any() and not (known & together).any():
+        raise ValueError(
+            "there is no problem on which all algorithms were run: select some of them, or run the "
+            "others on the same problems"
+        )
+    apart, known = known & ~together, known & together
     points = first_n_within(mmd, chosen[:, None, None])
     points[(status == FAILED) | (status == DOES_NOT_APPLY)] = np.inf
     points[status == MISSING] = np.nan
@@ -113,7 +124,12 @@ def points_to_levels(dataset, levels=None):
         "d": ("problem", _dims(dataset, labels, config)[known], attrs("dimension of the problem")),
         "n": ("problem", largest[known], attrs("points counted")),
     }
-    about = {"title": "Points to levels", "left_out": ", ".join(names[~known]), "of": "points"}
+    about = {
+        "title": "Points to levels",
+        "left_out": ", ".join(names[~known & ~apart]),
+        "not_run_by_all": ", ".join(names[apart]),
+        "of": "points",
+    }
     found = xr.Dataset({**data, **counts}, coords, about)
     return found.assign(status=found["status"].transpose("algorithm", "problem", "seed"))
 
@@ -129,7 +145,7 @@ def profile(dataset, levels=None, *, budgets=None, factors=None, seconds=None):
         As :func:`points_to_levels` takes them.
     budgets : sequence of float, optional
         Points for each dimension of a problem, or seconds. By default 101, log-spaced over all
-        that trials can spend.
+        that trials can spend, and the powers of ten among them.
     factors : sequence of float, optional
         By default 101 from 1 to the largest n, log-spaced.
     seconds : xarray.DataArray, optional
@@ -164,7 +180,7 @@ def profile(dataset, levels=None, *, budgets=None, factors=None, seconds=None):
     cost, spent = _cost(found, seconds)
     dims = found["d"].values if seconds is None else np.ones(found.sizes["problem"])
     if budgets is None:
-        budgets = _log_spaced(*_range(cost, spent, dims))
+        budgets = _with_powers_of_ten(_log_spaced(*_range(cost, spent, dims)))
     if factors is None:
         factors = _log_spaced(1.0, float(found["n"].max()) if found.sizes["problem"] else 1.0)
     budgets, factors = (np.asarray(own, dtype=float) for own in (budgets, factors))
@@ -272,6 +288,8 @@ def remarks(found, named=str):
     `named` gives the name of an algorithm as readers know it.
     """
     failed, missing = (int(found[name].sum()) for name in ("failed", "missing"))
+    apart = found.attrs["not_run_by_all"]
+    apart = f"{apart.count(',') + 1}" if apart.count(",") > 5 else apart
     apply = (found["inapplicable"] > 0).sum("problem")
     pairs = zip(found["algorithm"].values.tolist(), apply.values.tolist(), strict=True)
     names = ", ".join(f"{named(name)} to {count}" for name, count in pairs if count)
@@ -281,6 +299,7 @@ def remarks(found, named=str):
         f"Trials that are missing, and are left out: {missing}.": missing,
         "Problems to which an algorithm does not apply, and which "
         f"{'are left out' if of_pairs else 'count as unsolved'}: {names}.": names,
+        f"Problems on which some algorithm was not run, and left out for all: {apart}.": apart,
         f"Problems without a trial that succeeded, and left out: {found.attrs['left_out']}.": (
             found.attrs["left_out"]
         ),
@@ -405,3 +424,11 @@ def _log_spaced(low, high):
     values = np.geomspace(low, max(low, high), BUDGETS)
     values[[0, -1]] = low, max(low, high)  # to the last digit
     return values
+
+
+def _with_powers_of_ten(values):
+    """The values, and each power of ten between the first and the last."""
+    if not values[0] > 0 or not np.isfinite(values[-1]):
+        return values
+    powers = 10.0 ** np.arange(np.ceil(np.log10(values[0])), np.floor(np.log10(values[-1])) + 1)
+    return np.union1d(values, powers)

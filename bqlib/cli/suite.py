@@ -95,7 +95,7 @@ def submission_of(results, algorithm, to):
     about = {
         "method": f"{algorithm}_submitted",
         "version": __version__,
-        "authors": ["the authors of bqlib"],
+        "authors": ["your name"],
         "citation": "",
         "licence": "CC0-1.0",
         "code": "",
@@ -143,7 +143,7 @@ COMMANDS = (
                 "--pools",
                 {
                     "action": "store_true",
-                    "help": "also write the pools that the rules of bqlib pick from, 25 MB a seed",
+                    "help": "also write the pools that the rules of bqlib pick from, 17 MB a seed",
                 },
             ),
             (

@@ -12,6 +12,7 @@ from bqlib.cli.command import (
     Command,
     NoAnswerError,
     ProblemError,
+    counted,
     loaded,
     no_file,
     print_json,
@@ -39,10 +40,15 @@ def validate(sweep, shelf, as_json):
     asked = {"cells": cells, "trials": cells * experiment.seeds, "studies": studies}
     results = str(RESULTS / experiment.name)
     if as_json:
-        print_json({"problems": [], **asked, "results": results})
+        left_out = {"inapplicable": experiment.inapplicable} if experiment.problems else {}
+        print_json({"problems": [], **asked, "results": results, **left_out})
     else:
         counts = ", ".join(f"{count} {what}" for what, count in asked.items() if count)
         print(f"{sweep}: {counts}; {results}")
+        for rule, problems in experiment.inapplicable.items():
+            names = ", ".join(problems)
+            why = next(iter(problems.values()))
+            print(f"{rule} does not apply to {counted(len(problems), 'problem')}: {names}: {why}")
     return 0
 
 

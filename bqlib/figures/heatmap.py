@@ -160,7 +160,7 @@ def draw(found, x=None, y=None, rows=None, columns=None, *, logarithmic=False):
             axes.set_title(title)
             _number(axes, found, x, y, int(inches / 0.38))
         bar = figure.colorbar(grid[0].images[0], ax=figure.axes, shrink=0.9, aspect=30, pad=0.02)
-        along = int(11 * figure.get_figheight())  # letters that go along the bar
+        along = int(11 * max(1.2, lines * tall * down))  # letters that go along the bar
         bar.set_label(textwrap.fill(found["value"].attrs["long_name"], along))
         bar.outline.set_visible(False)
         note = textwrap.fill(_note(found, readable), int(13 * figure.get_figwidth()))

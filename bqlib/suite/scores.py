@@ -15,7 +15,7 @@ from bqlib.results.damage import DamagedError, read_head
 from bqlib.results.layout import Layout, has_results, head
 from bqlib.results.lazy import in_memory
 from bqlib.results.store import labels_of, provenance, write_curves
-from bqlib.schema import OF_PROBLEM, OK, SWEEP_DIMS
+from bqlib.schema import DOES_NOT_APPLY, OF_PROBLEM, OK, SWEEP_DIMS
 from bqlib.suite.mistakes import Mistakes
 from bqlib.suite.table import POINTS
 from bqlib.sweep.blas import one_blas_thread
@@ -28,6 +28,7 @@ from bqlib.weights import PrefixWeights, bq, uniform
 SUBMITTED = "submission"  # in place of a design and a weight rule, and the attribute with the facts
 RULES = {"uniform": uniform, "bq": bq, "own": own}
 LARGEST_HEAD = 2**26  # bytes; those of the suite's scores take 1 MB
+NOT_ENTERED = "the problem was not entered"
 LEVELS_FROM = 0.5  # of the seeds must reach a level
 
 
@@ -42,9 +43,10 @@ def score(submission):
     -------
     xarray.Dataset
         In memory, of the form that :func:`bqlib.open_results` gives for a sweep of problems, with
-        ``.bq``. Its targets are all problems of the suite; those that were not entered, and seeds
-        that were not, have status 0. The one algorithm has the name of the method. The attribute
-        ``submission`` holds what the submission says of itself and the sha256 of its files.
+        ``.bq``. Its targets are all problems of the suite. Those that were not entered have status
+        3, as if the method did not apply to them; seeds that were not have status 0. The one
+        algorithm has the name of the method. The attribute ``submission`` holds what the submission
+        says of itself and the sha256 of its files.
 
     Raises
     ------
@@ -81,6 +83,10 @@ def score(submission):
     experiment = experiment_of(submission)
     labels = labels_of(experiment)
     arrays = empty_arrays({name: len(each) for name, each in labels.items()}, SWEEP_DIMS)
+    for i, name in enumerate(labels["target"]):
+        if name not in submission.sets:
+            arrays["status"][i] = DOES_NOT_APPLY
+            arrays["reason"][i] = NOT_ENTERED
     with one_blas_thread():  # as in a sweep, whose last digits these are
         for name, seeds in submission.sets.items():
             problem = problems_of_suite()[name]

@@ -40,7 +40,7 @@ def write_template(folder, method, pools=False, seeds=5):
     method : str
         A label, such as ``"kmeans"``.
     pools : bool
-        Whether to write the pools that bqlib's own rules pick from: about 25 MB a seed.
+        Whether to write the pools that bqlib's own rules pick from: about 17 MB a seed.
     seeds : int
         Number of seeds that get pools: 0 to seeds - 1.
 

@@ -131,6 +131,28 @@ def test_what_does_not_apply_is_unsolved_in_profiles_and_left_out_of_pairs():
     ]
 
 
+def test_problems_that_an_algorithm_was_not_run_on_are_left_out_for_all():
+    curves = with_problems(two_rules())
+    curves["status"].loc[{"algorithm": "slow", "target": "b"}] = MISSING
+    found = profiles.profile(curves)
+    assert found["problem"].values.tolist() == ["a"]
+    assert profiles.remarks(found) == [
+        "Problems on which some algorithm was not run, and left out for all: b."
+    ]
+    assert profiles.versus(curves)["problem"].values.tolist() == ["a"]
+    curves["status"].loc[{"algorithm": "fast", "target": "a"}] = MISSING
+    with pytest.raises(ValueError, match="no problem on which all algorithms were run"):
+        profiles.profile(curves)
+
+
+def test_the_budgets_have_the_powers_of_ten_themselves():
+    found = profiles.profile(two_rules(), LEVELS)
+    for budget in (1, 10):
+        exact = profiles.profile(two_rules(), LEVELS, budgets=[budget])["data_profile"]
+        ours = found["data_profile"].sel(budget=budget)
+        assert ours.values.tolist() == exact.isel(budget=0).values.tolist()
+
+
 def test_a_shorter_sweep_that_was_merged_limits_the_points_of_its_problem():
     curves = two_rules(lengthscales=(0.5, 1.0))
     short = {"algorithm": "slow", "lengthscale": 1.0}

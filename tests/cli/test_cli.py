@@ -159,6 +159,19 @@ def test_targets_are_listed(capsys):
     assert main(["targets", "--shelf", "nowhere"]) == 2
 
 
+def test_validate_names_the_problems_to_which_a_rule_does_not_apply(tmp_path, capsys):
+    sweep = tmp_path / "sweep.yaml"
+    sweep.write_text(
+        "name: a\nproblems: [rings_eq, box_1d_bridge]\nalgorithms: [sbq, halton]\nseeds: 1\n"
+    )
+    assert main(["validate", str(sweep)]) == 0
+    counts, left_out = capsys.readouterr().out.splitlines()
+    assert counts.endswith("3 cells, 3 trials; results/a")
+    assert left_out.startswith("halton does not apply to 1 problem: rings_eq: design halton canno")
+    assert main(["validate", "--json", str(sweep)]) == 0
+    assert json.loads(capsys.readouterr().out)["inapplicable"].keys() == {"halton"}
+
+
 def test_every_algorithm_is_listed_with_its_cost(capsys):
     assert main(["algorithms", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)

@@ -9,7 +9,7 @@ import xarray as xr
 
 import bqlib
 from bqlib.results.layout import Layout
-from bqlib.schema import MISSING, OK, check_schema
+from bqlib.schema import DOES_NOT_APPLY, MISSING, OK, check_schema
 from bqlib.suite.mistakes import SubmissionError
 from bqlib.suite.scores import score, table_of_scores, write_scores
 from bqlib.suite.submission import read_submission
@@ -143,6 +143,8 @@ def test_what_was_not_entered_is_missing(trials, tmp_path):
     status = scores["status"].squeeze(drop=True)
     assert (status.sel(target=PROBLEMS[:2]).values == [[OK, OK], [OK, MISSING]]).all()
     assert int((status == OK).sum()) == 3
+    assert (status.sel(target=list(problems())[-1]) == DOES_NOT_APPLY).all()
+    assert (status == MISSING).sum() == 1
     ended = scores["reason"].sel(target=PROBLEMS[1], seed=0).item()
     assert ended == "points were submitted up to n = 7"
     first, second = table_of_scores(scores)
