@@ -10,6 +10,7 @@ Run: python benchmarks/suite_problems.py [results/suite]
 
 import json
 import sys
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,12 @@ from bqlib.sweep.problems import SUITE
 FOLDER = Path(__file__).parent.parent / "config" / "suites"
 CHEN = FOLDER.parent / "targets" / "chen2010_mixture.json"
 LEVELS = 51
+LEAST = 1e-5  # of sqrt(V0): below it, the MMD has few digits in float64
+
+
+def six_digits(value, rounding=ROUND_FLOOR):
+    """A number to six digits: no first level is above sqrt(V0), no last one below the best MMD."""
+    return float(Context(prec=6, rounding=rounding).create_decimal(float(value)))
 
 
 def rounded(values, digits=2):
@@ -176,7 +183,7 @@ def listed():
         ("box_2d_matern12", box(2), matern(0.5, 0.5), {}),
         ("box_3d_matern32", box(3), matern(1.5, 0.5), {}),
         ("box_5d_matern52", box(5), matern(2.5, 1.0), {}),
-        ("box_10d_korobov1", box(10), korobov(1), {}),
+        ("box_3d_korobov2", box(3), korobov(2), {}),
         ("box_10d_matern52", box(10), matern(2.5, 1.0), {}),
         ("box_20d_eq", box(20), eq(1.5), {}),
         ("rings_eq", "rings", eq(0.5), {"size": 1000}),
@@ -234,8 +241,8 @@ def write(results):
         variance = float(embed(*reversed(objects)).prior_variance)
         rows = found.get(name) or [{"n": n, "mmd": 1e-3 * variance**0.5, "source": "none"}]
         known[name] = with_optima(name, *objects, rows)
-        ends = np.log([np.sqrt(variance), known[name][-1]["mmd"]])
-        levels = np.exp(np.linspace(*ends, LEVELS))
+        first, last = np.sqrt(variance), max(known[name][-1]["mmd"], LEAST * np.sqrt(variance))
+        levels = np.geomspace(first, last, LEVELS)
         problems.append(
             {
                 "name": name,
@@ -245,7 +252,7 @@ def write(results):
                 "candidates": {"size": 5000} | special,
                 "n": n,
                 "prior_variance": variance,
-                "levels": [float(f"{level:.6g}") for level in levels],
+                "levels": [*map(six_digits, levels[:-1]), six_digits(last, ROUND_CEILING)],
             }
         )
     head = f"# The problems of {SUITE}. benchmarks/suite_problems.py writes this file.\n"

@@ -214,14 +214,42 @@ def sizes_of_sets(dataset: Any) -> dict[str, tuple[int, ...]]:
     return {name: tuple(sizes) for name, sizes in found.items()}
 
 
+def problems_of(attributes: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The problems of a sweep of problems, by their names, from the attributes of its dataset.
+
+    None of any other dataset.
+
+    Raises
+    ------
+    SchemaError
+        If the attribute `config` holds something else for problems, their n, levels or kernels.
+    """
+    try:
+        found = json.loads(attributes.get("config", "{}")).get("problems", {})
+        right = all(
+            type(problem.get("n", 1)) is int
+            and problem.get("n", 1) >= 1
+            and isinstance(problem.get("levels", []), list)
+            and isinstance(problem.get("kernel", {}), dict)
+            for problem in found.values()
+        )
+    except (ValueError, AttributeError, TypeError, RecursionError):
+        right, found = False, {}
+    if not right:
+        raise SchemaError(
+            "the attribute config has problems of another form. It was changed, or another version "
+            "of bqlib wrote it"
+        )
+    return dict(found)
+
+
 def ends_of_sweeps(attributes: dict[str, Any]) -> frozenset[int]:
     """The n at which curves of a dataset may end because no more was asked, from its attributes.
 
     Those are the largest n of each experiment that a merged dataset is made of, and of each
     problem of a sweep of problems. None of any other dataset.
     """
-    own_problems = json.loads(attributes.get("config", "{}")).get("problems", {})
-    found = {problem["n"] for problem in own_problems.values()}
+    found = {problem["n"] for problem in problems_of(attributes).values() if "n" in problem}
     for own in json.loads(attributes.get("merged_from", "[]")):
         found |= ({own["n"]} if "n" in own else set()) | ends_of_sweeps(own)
     return frozenset(found)

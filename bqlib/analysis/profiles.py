@@ -24,6 +24,7 @@ from bqlib.schema import (
     TRIAL_DIMS,
     ends_of_sweeps,
     on_all_dims,
+    problems_of,
     several_pools,
     sizes_of_sets,
 )
@@ -86,7 +87,7 @@ def points_to_levels(dataset, levels=None):
     mmd = curves["mmd"].values.reshape(shape).copy()
     status = curves["status"].values.reshape(shape[:3])
     mmd[status != OK] = np.nan
-    largest = _largest(mmd, status, dataset, [config.get("problems", {}).get(x) for x in names])
+    largest = _largest(mmd, status, dataset, [problems_of(dataset.attrs).get(x) for x in names])
     for own, n in zip(mmd, largest, strict=True):
         own[..., n:] = np.nan
     chosen = _levels(levels, mmd, names, config)
@@ -183,7 +184,9 @@ def profile(dataset, levels=None, *, budgets=None, factors=None, seconds=None):
         budgets = _with_powers_of_ten(_log_spaced(*_range(cost, spent, dims)))
     if factors is None:
         factors = _log_spaced(1.0, float(found["n"].max()) if found.sizes["problem"] else 1.0)
-    budgets, factors = (np.asarray(own, dtype=float) for own in (budgets, factors))
+    budgets, factors = (np.ravel(np.asarray(own, dtype=float)) for own in (budgets, factors))
+    if np.isnan(budgets).any() or np.isnan(factors).any():
+        raise ValueError("a budget or a factor is NaN; they must be numbers")
     average = profiles.average_runtime(cost, spent)
     of = "points" if seconds is None else "seconds"
     unit = "points for each dimension" if seconds is None else "seconds"

@@ -9,7 +9,7 @@ import numpy as np
 from bqlib.analysis.cells import cells
 from bqlib.analysis.fits import worded
 from bqlib.over_seeds import FEWEST_SEEDS, mean_interval
-from bqlib.schema import OK
+from bqlib.schema import OK, problems_of
 
 NEEDS_SEEDS = f"needs {FEWEST_SEEDS} seeds"  # an interval does
 
@@ -90,7 +90,7 @@ def best_rules(curves, rates=None):
         One for each target, kernel and length-scale in which a trial succeeded.
     """
     draws = _draws(curves)
-    problems = json.loads(curves.attrs["config"]).get("problems", {})
+    problems = problems_of(curves.attrs)
     names = curves["algorithm"].values.tolist()
     part = curves[["mmd", "status"]].transpose(..., "algorithm", "seed", "n")
     found = []

@@ -20,7 +20,16 @@ from bqlib.results.store import find_curves, open_curves, open_dataset
 from bqlib.results.text import aligned, ranges
 from bqlib.results.timings import read_timing
 from bqlib.results.used import timings_used
-from bqlib.schema import DOES_NOT_APPLY, FAILED, MISSING, OK, SWEEP_DIMS, sizes_of_sets, versions
+from bqlib.schema import (
+    DOES_NOT_APPLY,
+    FAILED,
+    MISSING,
+    OK,
+    SWEEP_DIMS,
+    problems_of,
+    sizes_of_sets,
+    versions,
+)
 
 MOST_SIZES = 12  # columns of a table of medians
 
@@ -63,7 +72,7 @@ def summary(results):
     at = Layout(results)
     curves = open_curves(find_curves(at.folder))
     config = json.loads(curves.attrs["config"])
-    problems = config.get("problems", {})
+    problems = problems_of(curves.attrs)
     status, reason = curves["status"].values, curves["reason"].values
     cells = list(product(*(curves[name].values.tolist() for name in SWEEP_DIMS)))
     several = [len(curves[name]) > 1 for name in SWEEP_DIMS]

@@ -160,7 +160,7 @@ def _state(results, status, owner, ago):
         when = f"ended {duration(max(time.time() - status.ended, 0))} ago on {status.host}"
         if Layout(results).manifest.exists():  # which a run writes last
             return f"complete, {when}"
-        return f"{when} before it was complete: the same command goes on"
+        return f"{when} before it was complete: bqlib resume goes on"
     if ago < SILENT_SECONDS and not _has_gone(status):
         # Where locks do not reach other machines, it may run there.
         return f"a run on {status.host} was heard of {duration(ago)} ago; it does not hold its lock"

@@ -4,7 +4,7 @@ import json
 import re
 from typing import Annotated
 
-from pydantic import AfterValidator, ValidationError
+from pydantic import AfterValidator, ValidationError, model_validator
 
 import bqlib
 from bqlib.results.damage import sha256_of
@@ -15,7 +15,7 @@ from bqlib.suite.table import POINTS
 from bqlib.sweep.problems import SUITE
 from bqlib.sweep.problems import problems as problems_of_suite
 from bqlib.sweep.values import Count, Label
-from bqlib.sweep.words import Keys, problems_in, quoted
+from bqlib.sweep.words import Keys, fail, problems_in, quoted
 
 DEFINITION = "entry.json"
 MOST_BYTES = 2**20
@@ -88,6 +88,12 @@ class Scored(Keys):
     mmd: Annotated[float | None, AfterValidator(_mmd)]
     levels: Natural
     of_levels: Count
+
+    @model_validator(mode="after")
+    def _no_more_than_all(self):
+        if self.levels > self.of_levels:
+            fail((("levels",), f"must be at most of_levels = {self.of_levels}, not {self.levels}"))
+        return self
 
 
 class Definition(Keys):

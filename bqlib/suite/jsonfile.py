@@ -46,6 +46,8 @@ def read_json(data, file, mistakes):
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
+        if key != key.encode(errors="replace").decode():  # which no message can hold
+            raise ValueError("a key has half of a character, a lone surrogate")
         if key in found:
             raise ValueError(f"{json.dumps(key)[:60]} is there twice")
         found[key] = value

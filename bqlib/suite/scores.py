@@ -186,8 +186,9 @@ def table_of_scores(dataset):
     Returns
     -------
     list of dict
-        For each problem that was entered ``problem``, ``seeds``, ``n`` (the largest), ``mmd`` (its
-        median over seeds, None if it is below the rounding of float64), ``best_known`` (the least
+        For each problem that was entered ``problem``, ``seeds``, ``n`` (the largest that all seeds
+        have), ``mmd`` (its median over seeds, None if it is below the rounding of float64, or if
+        seeds have no n in common), ``best_known`` (the least
         MMD known at any n), ``levels`` (how many at least half of the seeds reach) and
         ``of_levels``.
     """
@@ -202,14 +203,16 @@ def table_of_scores(dataset):
             continue
         ranks = trials["rank_reached"].values[tried].astype(int)
         mmds = trials["mmd"].values[tried]
-        last = np.median([mmd[rank - 1] for mmd, rank in zip(mmds, ranks, strict=True)])
+        by_all = np.flatnonzero(np.isfinite(trials["weight_sum"].values[tried]).all(axis=0))
+        largest = int(by_all[-1]) + 1 if len(by_all) else int(ranks.max())
+        last = np.median(mmds[:, largest - 1]) if len(by_all) else np.nan
         least = np.nanmin(mmds, axis=1, initial=np.inf)
         reached = (least[:, None] <= np.array(problem.levels)).mean(axis=0) >= LEVELS_FROM
         rows.append(
             {
                 "problem": name,
                 "seeds": int(tried.sum()),
-                "n": int(ranks.max()),
+                "n": largest,
                 "mmd": None if np.isnan(last) else float(last),
                 "best_known": min((mmd for _, mmd, _ in problem.best_known), default=None),
                 "levels": int(reached.sum()),

@@ -117,7 +117,7 @@ def methods_of_run(curves):
     for name, settings in config["problems"].items():
         if name not in suite or suite[name].sha256 != settings["sha256"]:
             raise ValueError(f"problem {name} is another one in this version of bqlib")
-    found, part = [], curves[["mmd", "status", "rank_reached"]].load()
+    found, part = [], curves[["mmd", "status", "rank_reached", "weight_sum"]].load()
     for algorithm in config["algorithms"]:
         rows = table_of_scores(part.sel(algorithm=[algorithm["name"]]))
         facts = (

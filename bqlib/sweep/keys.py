@@ -257,13 +257,13 @@ def _problems(listed, info: ValidationInfo):
     """Names of problems, each once; the name of the suite stands for all of them."""
     found = []
     for i, word in enumerate(listed):
-        name, _, version = word.partition("@")
+        name, at, version = word.partition("@")
         known = problems()
         if word == SUITE:
             found += [(i, name) for name in known]
         elif name not in known:
             fail(((i,), unknown("problem", name, known, f", or {SUITE} for all of them")))
-        elif version not in ("", str(known[name].version)):
+        elif at and version != str(known[name].version):
             fail(((i,), f"{name} has version {known[name].version} here, not {version}"))
         else:
             found.append((i, name))

@@ -93,7 +93,7 @@ def test_what_is_no_file_is_refused_and_nobody_waits(tmp_path, kind):
         (
             {"ended": 120},
             "",
-            "r: ended 2 min ago on node1 before it was complete: the same command goes on",
+            "r: ended 2 min ago on node1 before it was complete: bqlib resume goes on",
         ),
         ({}, "", r"r: a run on node1 was heard of \S+ s ago; it does not hold its lock"),
         ({"told": 7200}, "", "r: killed on node1, heard of 2 h ago: to go on, bqlib resume .*"),

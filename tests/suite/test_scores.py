@@ -158,7 +158,9 @@ def test_a_table_counts_levels_that_half_of_the_seeds_reach(tmp_path):
     sets = [(name, 0, midpoints[1]), (name, 1, midpoints[1]), (name, 2, midpoints[0])]
     (row,) = table_of_scores(scored(tmp_path, sets))
     mmd = 1 / (np.sqrt(12) * 64)  # of the midpoints, in closed form
-    assert abs(row["mmd"] - mmd) < 1e-12
+    assert row["mmd"] is None  # the seeds have no n in common
+    (first,) = table_of_scores(scored(tmp_path / "two", sets[:2]))
+    assert abs(first["mmd"] - mmd) < 1e-12 and first["n"] == 64
     assert row["n"] == 64 and row["of_levels"] == len(levels) == 51
     assert row["levels"] == sum(level >= mmd for level in levels)
     assert row["best_known"] == min(mmd for _, mmd, _ in problems()[name].best_known)
