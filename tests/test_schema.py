@@ -6,7 +6,7 @@ import paper_sweep
 import pytest
 import xarray as xr
 
-from bqlib.schema import SchemaError, check_schema, sizes_of_sets
+from bqlib.schema import SchemaError, check_schema, problems_of, sizes_of_sets
 
 SWEEP = """
 name: small
@@ -38,3 +38,14 @@ def test_sizes_that_no_sweep_has_are_told(sizes):
     dataset = xr.Dataset(attrs={"config": config})
     with pytest.raises(SchemaError, match="config has sizes of joint that are no rising whole"):
         sizes_of_sets(dataset)
+
+
+@pytest.mark.parametrize(
+    "problems",
+    [[1], {"a": None}, {"a": {"n": ""}}, {"a": {"n": -5}}, {"a": {"n": 1.5}}, {"a": {"kernel": 3}}],
+)
+def test_problems_that_no_sweep_has_are_told(problems):
+    for config in (json.dumps({"problems": problems}), "[]", "[" * 100_000, "{"):
+        with pytest.raises(SchemaError, match="config has problems of another form"):
+            problems_of({"config": config})
+    assert problems_of({}) == {} and problems_of({"config": '{"name": "a"}'}) == {}

@@ -145,6 +145,13 @@ def test_problems_that_an_algorithm_was_not_run_on_are_left_out_for_all():
         profiles.profile(curves)
 
 
+@pytest.mark.parametrize("name", ["budgets", "factors"])
+def test_a_budget_or_factor_is_a_number(name):
+    with pytest.raises(ValueError, match="a budget or a factor is NaN"):
+        profiles.profile(two_rules(), LEVELS, **{name: [1.0, np.nan]})
+    assert profiles.profile(two_rules(), LEVELS, budgets=5).sizes["budget"] == 1
+
+
 def test_the_budgets_have_the_powers_of_ten_themselves():
     found = profiles.profile(two_rules(), LEVELS)
     for budget in (1, 10):

@@ -22,6 +22,7 @@ def test_json_is_read():
         (b'{"a": Infinity}', "x.json:1: Infinity is no number of JSON"),
         (b"[" * 10**5, "x.json:1: is nested too deeply"),
         (b'{"a": ' + b"1" * 5000 + b"}", "x.json:1: "),
+        (b'{"a": {"\\ud800": 1}}', "x.json:1: a key has half of a character"),
         (b"[1]", "x.json:1: must be a mapping, such as {key: value}, not a list"),
         (b"null", "x.json:1: must be a mapping, such as {key: value}, not empty"),
     ],

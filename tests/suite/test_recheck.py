@@ -14,7 +14,9 @@ from numcodecs import Blosc
 
 from bqlib.results.damage import sha256_of
 from bqlib.suite.archive import add
-from bqlib.suite.recheck import check
+from bqlib.suite.recheck import EQUAL, _room, check
+from bqlib.suite.scores import score
+from bqlib.suite.submission import write_submission
 
 MIDPOINTS = (np.arange(16)[:, None] + 0.5) / 16
 SETS = [("box_1d_brownian", 0, MIDPOINTS), ("normal_1d_matern12", 0, MIDPOINTS * 4 - 2)]
@@ -135,6 +137,7 @@ BROWNIAN = "box_1d_brownian"
         (lambda d: d["problems"][BROWNIAN].update(mmd=0.01), "mmd is 0.01, but that of the points"),
         (lambda d: d["problems"][BROWNIAN].update(mmd=None), "mmd is None"),
         (lambda d: d["problems"][BROWNIAN].update(levels=50), "levels is 50, not"),
+        (lambda d: d["problems"][BROWNIAN].update(levels=52), "levels: must be at most of_levels"),
         (lambda d: d["problems"][BROWNIAN].update(seeds=5), "seeds is 5, not 1"),
         (lambda d: d["problems"][BROWNIAN].update(n=128), "n is 128, not 16"),
         (lambda d: d["problems"][BROWNIAN].update(sha256="0" * 64), "was another one"),
@@ -262,3 +265,16 @@ def test_a_submission_that_cannot_be_scored_is_told(entry):
     forge(entry, "points.csv", text)
     (problem,) = told(entry)
     assert f"{NAME}/points.csv:2: " in problem and "not a number" in problem
+
+
+def test_mmds_may_differ_by_what_large_weights_round_to(tmp_path):
+    x = np.linspace(0, 1, 17)[1:, None]
+    about = submitted.ABOUT | {"kind": "set", "weights": "own"}
+    rooms = []
+    for i, size in enumerate((1.0, 1e4)):
+        weights = size * (-1.0) ** np.arange(16)
+        sets = [("box_1d_brownian", 0, x, weights)]
+        scores = score(write_submission(tmp_path / str(i), about, sets))
+        rooms.append(_room(scores).sel(target="box_1d_brownian", n=16).item())
+    plain = EQUAL / np.sqrt(3)
+    assert plain < rooms[0] < 1e-10 < rooms[1] < 1e-5

@@ -88,6 +88,7 @@ def test_what_a_sweep_stores_says_all_of_its_problems():
         ("rings_eq@1", "rings_eq@2", "2: problems[1]: rings_eq has version 1 here, not 2"),
         ("rings_eq@1", "chen2010_eq", '2: problems[2]: "chen2010_eq" is already in the list'),
         ("rings_eq@1", SUITE, '2: problems[1]: "box_1d_brownian" is already in the list'),
+        ("rings_eq@1", "rings_eq@", "2: problems[1]: rings_eq has version 1 here, not"),
         ("rings_eq@1", "3", "2: problems[1]: must be a text, not 3"),
         ("[box_1d_brownian, rings_eq@1, chen2010_eq]", "[]", "2: problems: must not be empty"),
         ("[box_1d_brownian, rings_eq@1, chen2010_eq]", "all", "2: problems: must be a list"),
