@@ -226,12 +226,24 @@ def with_optima(name, target, kernel, rows):
     return rows
 
 
+def as_json(content):
+    """A mapping as JSON, with a line for each key and for each row of a list."""
+    lines = []
+    for key, value in content.items():
+        text = json.dumps(value)
+        if isinstance(value, list) and isinstance(value[0], list):
+            rows = ",\n  ".join(json.dumps(row) for row in value)
+            text = f"[\n  {rows}\n ]"
+        lines.append(f" {json.dumps(key)}: {text}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
 def write(results):
     contents = files()
     (FOLDER / "targets").mkdir(parents=True, exist_ok=True)
     for name, content in contents.items():
         path = FOLDER / "targets" / f"{name}.json"
-        path.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
+        path.write_text(as_json(content), "utf-8")
     found, problems, known = best_found(results), [], {}
     for name, target, kernel, special in listed():
         content = contents[target] if isinstance(target, str) else target
