@@ -62,7 +62,8 @@ def test_an_adapter_writes_a_submission(tmp_path):
     words = ["--rules", "scipy_sobol", "scipy_latin_hypercube", "--problems", "normal_2d_eq",
              "rings_eq", "--seeds", "2"]  # fmt: skip
     command = [sys.executable, PEERS / "with_scipy.py", tmp_path, *words]
-    subprocess.run(command, check=True, capture_output=True, cwd=PEERS.parent.parent)
+    ran = subprocess.run(command, capture_output=True, text=True, cwd=PEERS.parent.parent)
+    assert ran.returncode == 0, ran.stderr
     sobol = read_submission(tmp_path / "scipy_sobol")
     latin = read_submission(tmp_path / "scipy_latin_hypercube")
     assert sobol.sets.keys() == {"normal_2d_eq"}  # rings have no inverse distribution function
