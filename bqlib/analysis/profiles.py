@@ -82,15 +82,16 @@ def points_to_levels(dataset, levels=None):
         raise ValueError(several_pools(dataset))
     config = json.loads(dataset.attrs.get("config", "{}"))
     curves = on_all_dims(dataset, ("mmd", "status")).transpose(*SWEEP_DIMS, "seed", "n")
-    labels, names = _problems(curves, config)
+    problems = problems_of(dataset.attrs)
+    labels, names = _labels_and_names(curves, problems)
     shape = (len(labels), *(curves.sizes[dim] for dim in ("algorithm", "seed", "n")))
     mmd = curves["mmd"].values.reshape(shape).copy()
     status = curves["status"].values.reshape(shape[:3])
     mmd[status != OK] = np.nan
-    largest = _largest(mmd, status, dataset, [problems_of(dataset.attrs).get(x) for x in names])
+    largest = _largest(mmd, status, dataset, [problems.get(name) for name in names])
     for own, n in zip(mmd, largest, strict=True):
         own[..., n:] = np.nan
-    chosen = _levels(levels, mmd, names, config)
+    chosen = _levels(levels, mmd, names, problems)
     known = np.isfinite(chosen).all(axis=1)
     # Problems that an algorithm was never run on would else be counted for the others alone.
     together = (status != MISSING).any(axis=2).all(axis=1)
@@ -310,10 +311,10 @@ def remarks(found, named=str):
     return [sentence for sentence, there in said.items() if there]
 
 
-def _problems(curves, config):
+def _labels_and_names(curves, problems):
     """Labels (target, kernel, length-scale) of each problem, in the order of cells, and names."""
     labels = list(product(*(curves[dim].values.tolist() for dim in SWEEP_DIMS[:3])))
-    if config.get("problems"):
+    if problems:
         return labels, [target for target, *_ in labels]
     told = [True, *(curves.sizes[dim] > 1 for dim in SWEEP_DIMS[1:3])]
     words = [(target, kernel, f"{lengthscale:g}") for target, kernel, lengthscale in labels]
@@ -337,9 +338,9 @@ def _largest(mmd, status, dataset, problems):
     return largest
 
 
-def _levels(levels, mmd, names, config):
+def _levels(levels, mmd, names, problems):
     """Levels of each problem, shape (P, L); NaN for a problem of which nothing is known."""
-    own = {name: found["levels"] for name, found in config.get("problems", {}).items()}
+    own = {name: found["levels"] for name, found in problems.items()}
     if levels is None:
         if set(names) <= own.keys():
             levels = own

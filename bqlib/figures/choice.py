@@ -163,9 +163,8 @@ def choose(experiment):
         how many pages they are, and their functions draw any.
     """
     # The levels of a grid would be those of its own algorithms, and change with each new one.
-    names = ["profile", "versus", "mmd"] if experiment.problems else ["mmd", "slopes"]
-    if len(experiment.algorithms) == 1:
-        names = [name for name in names if name != "versus"]
+    pairs = ["versus"] if len(experiment.algorithms) > 1 else []
+    names = ["profile", *pairs, "mmd"] if experiment.problems else ["mmd", "slopes"]
     several = len(experiment.lengthscales) > 1 or len(experiment.targets) > 1
     if experiment.rate_windows and several:
         names.append("rate_map")
