@@ -45,6 +45,16 @@ def pytest_collection_modifyitems(items):
             item.dtest.globs = {"__name__": "__main__"}
 
 
+@pytest.fixture(autouse=True, scope="module")
+def environment_of_a_module():
+    """The next module shall not have what this one set, as Dask does where it starts workers."""
+    environment, before = os.environ, dict(os.environ)
+    yield
+    if environment != before:
+        environment.clear()
+        environment.update(before)
+
+
 @pytest.fixture
 def sweep_folder(tmp_path, monkeypatch):
     """The working directory, with a shelf of two targets."""

@@ -108,7 +108,6 @@ class Slurm:
         self.conf.write_text(
             CONF.format(host=host, port=port, folder=folder, nodes="\n".join(nodes))
         )
-        os.environ["SLURM_CONF"] = str(self.conf)
         # Steps of jobs that Snakemake submits look at the default place alone.
         self.owns_default = DEFAULT_CONF.is_symlink() or not DEFAULT_CONF.exists()
         if self.owns_default:
@@ -118,6 +117,7 @@ class Slurm:
 
     def up(self):
         """Start what does not run; return when all nodes take jobs."""
+        os.environ["SLURM_CONF"] = str(self.conf)
         key = self.folder / "munge.key"
         if not key.exists():
             key.touch(mode=0o600)
