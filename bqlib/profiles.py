@@ -12,6 +12,7 @@ from itertools import combinations
 import numpy as np
 
 from bqlib.arrays import Array, Indices
+from bqlib.checks import checked_array
 from bqlib.over_seeds import student_interval
 
 
@@ -152,7 +153,7 @@ def performance_profile(cost: Array, factors: Array) -> Array:
     array([[0.33333333, 0.66666667],
            [0.33333333, 0.66666667]])
     """
-    factors = np.asarray(factors, dtype=float)
+    factors = checked_array(factors, "factors")
     if (factors < 1).any():
         raise ValueError(f"the smallest factor is {factors.min():g}; factors must be at least 1")
     best = np.fmin.reduce(_checked(cost), axis=0)

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import leastsq
 
 from bqlib.arrays import Array, Indices
+from bqlib.checks import checked_array
 from bqlib.over_seeds import FEWEST_SEEDS, largest_of_resamples, p_different
 
 SIZES_PER_WINDOW = 25
@@ -406,7 +407,7 @@ def first_n_within(error: Array, level: ArrayLike) -> Array:
     >>> first_n_within(np.array([4.0, 2.0, 3.0, 1.0]), np.array([5.0, 2.0, 1.5, 0.5]))
     array([ 1.,  2.,  4., inf])
     """
-    level = np.asarray(level, dtype=float)
+    level = checked_array(level, "level")
     leading = np.broadcast_shapes(error.shape[:-1], level.shape[:-1])
     lowest = np.minimum.accumulate(np.where(np.isnan(error), np.inf, error), axis=-1)
     lowest = np.broadcast_to(lowest, (*leading, error.shape[-1]))

@@ -13,6 +13,7 @@ import xarray as xr
 
 from bqlib import profiles
 from bqlib.analysis.cells import attrs, ran_to
+from bqlib.checks import checked_array
 from bqlib.rates import first_n_within
 from bqlib.schema import (
     DOES_NOT_APPLY,
@@ -185,7 +186,8 @@ def profile(dataset, levels=None, *, budgets=None, factors=None, seconds=None):
         budgets = _with_powers_of_ten(_log_spaced(*_range(cost, spent, dims)))
     if factors is None:
         factors = _log_spaced(1.0, float(found["n"].max()) if found.sizes["problem"] else 1.0)
-    budgets, factors = (np.ravel(np.asarray(own, dtype=float)) for own in (budgets, factors))
+    budgets = np.ravel(checked_array(budgets, "budgets"))
+    factors = np.ravel(checked_array(factors, "factors"))
     if np.isnan(budgets).any() or np.isnan(factors).any():
         raise ValueError("a budget or a factor is NaN; they must be numbers")
     average = profiles.average_runtime(cost, spent)
@@ -353,7 +355,7 @@ def _levels(levels, mmd, names, problems):
         raise ValueError(
             f"levels lack the problem {', '.join(absent)}; the problems are {', '.join(names)}"
         )
-    chosen = [np.ravel(np.asarray(levels[name], dtype=float)) for name in names]
+    chosen = [np.ravel(checked_array(levels[name], f"levels of {name}")) for name in names]
     counts = sorted({len(values) for values in chosen})
     if len(counts) > 1 or counts[0] == 0:
         raise ValueError(

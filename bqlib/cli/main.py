@@ -65,9 +65,12 @@ def main(arguments=None):
 
 
 def _answer(arguments):
-    chosen = _chosen(sys.argv[1:] if arguments is None else list(arguments))
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    chosen = _chosen(words)
     run = chosen.pop("run")
     try:
+        if "" in words:  # as of an unset variable of a shell; a folder it would be the working one
+            raise NoAnswerError("an argument is empty: give it a value, or leave it out")
         return run(**chosen) or 0
     except ProblemError as error:
         print(error, file=sys.stderr)

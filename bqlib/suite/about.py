@@ -4,7 +4,7 @@ import json
 import re
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError, field_validator
 
 from bqlib.suite.jsonfile import read_json
 from bqlib.sweep import registry
@@ -111,6 +111,15 @@ class About(Keys):
     suite: _word_of("suite", (SUITE,)) = Field(description=f'the suite, "{SUITE}"')
     kind: _word_of("kind", KINDS) = Field(description='"sequence" or "set"')
     weights: _word_of("weights", WEIGHTS) = Field(description='"uniform", "bq" or "own"')
+
+    @field_validator("weights")
+    @classmethod
+    def _as_the_label_says(cls, value, info):
+        if value != "bq" and info.data.get("method", "").endswith("_bq"):
+            raise ValueError(
+                'must be "bq", as the label of the method ends in _bq: figures write it so'
+            )
+        return value
 
 
 def read_about(data, mistakes=None):

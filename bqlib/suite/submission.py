@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bqlib.checks import checked_array
 from bqlib.results.files import write_atomically
 from bqlib.suite import about as about_file
 from bqlib.suite import table
@@ -131,6 +132,8 @@ def write_submission(folder, about, sets):
         If one of the two files is there already.
     SubmissionError
         If it could not be scored. Nothing is written then.
+    TypeError
+        If points or weights are no real numbers.
 
     Notes
     -----
@@ -178,13 +181,14 @@ def table_of(sets, own, dim=1):
     """
     rows = []
     for name, seed, points, *weights in sets:
-        points = np.asarray(points, dtype=float)
+        points = checked_array(points, f"the points of problem {name}, seed {seed}")
         if points.ndim != 2:
             raise ValueError(
                 f"the points of problem {name}, seed {seed} have shape {points.shape}; they must "
                 "have shape (n, d)"
             )
-        given = np.asarray(weights[0], dtype=float) if weights else None
+        own_name = f"the weights of problem {name}, seed {seed}"
+        given = checked_array(weights[0], own_name) if weights else None
         if (given is not None) != own or (own and given.shape != points.shape[:1]):
             raise ValueError(
                 f'problem {name}, seed {seed}: with weights "own", and only then, each set must '

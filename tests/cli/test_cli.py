@@ -91,6 +91,14 @@ def test_version_and_wrong_use(capsys):
         assert ended.value.code == 2
 
 
+def test_an_empty_argument_names_no_folder(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for words in (["submission-template", "kmeans", "--to", ""], ["init", ""], ["run", ""]):
+        assert main(words) == 2
+        assert "an argument is empty" in capsys.readouterr().err
+    assert not [*tmp_path.iterdir()]
+
+
 @pytest.mark.parametrize(
     "command", ["validate", "plan", "show", "check", "profile", "retry", "claims"]
 )

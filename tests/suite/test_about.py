@@ -34,6 +34,7 @@ ABOUTS = [
     ({"suite": "bqbench-2"}, 'suite: unknown suite "bqbench-2"; did you mean "bqbench-1"?'),
     ({"kind": "sets"}, 'kind: unknown kind "sets"; did you mean "set"?'),
     ({"weights": "BQ"}, 'weights: unknown weights "BQ"; did you mean "bq"?'),
+    ({"method": "mine_bq", "weights": "uniform"}, 'weights: must be "bq", as the label'),
     ({"run": "rm -rf"}, 'run: unknown key "run"'),
     ({"licens": "MIT"}, 'unknown key "licens"; did you mean "licence"?'),
 ]

@@ -144,6 +144,8 @@ def test_nothing_is_written_that_could_not_be_scored(tmp_path):
         submitted.write(tmp_path / "a", [("box_1d_brownian", 0, [[0.5]], [0.5])])
     with pytest.raises(ValueError, match=r"have shape \(1,\); they must have shape \(n, d\)"):
         submitted.write(tmp_path / "a", [("box_1d_brownian", 0, [0.5])])
+    with pytest.raises(TypeError, match="problem box_1d_brownian, seed 0 must hold real numbers"):
+        submitted.write(tmp_path / "a", [("box_1d_brownian", 0, [[0.5 + 0.1j]])])
     assert not (tmp_path / "a").exists()
 
 
