@@ -59,6 +59,7 @@ _NAMES = {
     **{f"sbq_{n}_herding": f"SBQ to {n}, then herding" for n in (50, 100, 200)},
     "block_sbq": "SBQ in blocks",
     "sbq_nonnegative": "SBQ, non-negative weights",
+    "sbq_sum_to_one": "SBQ, weights that sum to one",
     "fp_greedy": "f·P-greedy",
     "frank_wolfe": "Frank–Wolfe",
     "halton": "Halton",
@@ -72,6 +73,7 @@ _NAMES = {
     "rpcholesky": "RPCholesky",
     "sbq": "SBQ",
     "sobol": "Sobol",
+    "stein_thinning": "Stein thinning",
 }
 FAINT = {"linewidth": 0.6}  # lines between the sizes of a set, where nothing was computed
 MARKER = {"markerfacecolor": "white", "markeredgewidth": 1.2}
