@@ -25,6 +25,7 @@ Mean = Literal["exact", "pool"]
 RELEVANT = 1e-12  # of the largest eigenvalue; features of smaller ones are rounding to a program
 REDUNDANT = 1e-13  # of the largest singular value: what follows from the others up to rounding
 PRECISION = 1e-12  # of the means, in units of the largest value of a feature
+NO_SOLUTION = 2  # status of linprog
 FEASIBLE = 1e-10  # the least tolerance that HiGHS takes
 OPTIMAL = 1e-7  # of the largest cost of a candidate: what HiGHS takes for none
 STEPS = 20  # of the simplex method, for each row and column
@@ -233,7 +234,7 @@ def _solved(cost: Array, matrix: Array, wanted: Array) -> tuple[Indices, str]:
     while True:
         found = _program(cost[chosen], matrix[:, chosen], wanted)
         if found.status and len(chosen) == count:
-            return chosen[:0], found.message
+            return chosen[:0], "infeasible" if found.status == NO_SOLUTION else found.message
         if found.status:
             chosen = np.arange(count)
             continue
