@@ -112,18 +112,28 @@ def _of_prefixes(
             "the design found weights with its points, which belong to all of them: say that its "
             "points are a set, by the decorator bqlib.designs.design.point_set"
         )
-    # A copy: what a rule does to the points that it was given must not change those stored.
-    weights = made.rule(made.embedding, np.array(made.points))
-    weights = _returned(PrefixWeights, made.rule, weights)
-    rank = len(weights.matrix)
+
+    def weighed(points: Array) -> PrefixWeights:
+        # A copy: what a rule does to the points that it was given must not change those stored.
+        found = made.rule(made.embedding, np.array(points))
+        return _returned(PrefixWeights, made.rule, found)
+
+    points = made.points
+    weights = weighed(points)
+    stop, rank = weights.stop, len(weights.matrix)
+    # The curves are those of the points that are stored: points beyond them change how weights
+    # are rounded, by much where they are large.
+    while 0 < rank < len(points):
+        points = points[:rank]
+        weights = weighed(points)
+        stop, rank = weights.stop or stop, len(weights.matrix)
     if np.triu(weights.matrix, 1).any():
         raise ValueError(
             "weights of the first points use later points: row n of the matrix of a weight rule "
             "must be zero after column n"
         )
-    points = made.points[:rank]
     mmd = np.sqrt(mmd2_of_prefixes(made.embedding, points, weights.matrix))
-    reasons = [made.stop, weights.stop]
+    reasons = [made.stop, stop]
     if np.isnan(mmd).any():
         reasons.append(f"mmd is below the floor of float64 from n = {np.isnan(mmd).argmax() + 1}")
     # Beyond the diagonal there are no weights, and zero must not pass for the smallest.

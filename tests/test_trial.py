@@ -104,6 +104,21 @@ def test_curves_that_end_early_say_so():
     assert repeated["duplicates"][-1] == 25 - len(np.unique(repeated["points"], axis=0)) > 0
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_curves_that_end_early_are_those_of_the_points_stored(seed):
+    """To the last bit, though weights near the end are large and round in many ways."""
+    curves = trial(TARGET, ExponentiatedQuadratic(3.0), iid, bq, POOL, 200, seed)
+    stored = curves["points"][: int(curves["rank_reached"])]
+    assert 20 < len(stored) < 100 and "weights stop at n" in curves["reason"]
+
+    def again(target, kernel, n, *, rng, candidates):
+        return Design(embed(kernel, target), stored, uniform, "has no more")
+
+    short = trial(TARGET, ExponentiatedQuadratic(3.0), again, bq, POOL, 200, seed)
+    for name in ("mmd", "weight_l1", "weights", "points"):
+        np.testing.assert_array_equal(short[name], curves[name], err_msg=name)
+
+
 def test_fresh_pools_are_shared_too():
     fresh = Candidates(size=50, fresh=True)
     first = trial(TARGET, KERNEL, herding, uniform, fresh, 10, 5)["points"][0]

@@ -37,8 +37,7 @@ def point_sets_of(curves, algorithm):
     Notes
     -----
     O(N d) time and memory for N points in all. If the weights of a sequence end before its points
-    do, results have no points beyond, and BQ weights of fewer points may round in another way: then
-    the last digits of the MMDs differ from those of the sweep.
+    do, results have no points beyond.
     """
     config = json.loads(curves.attrs["config"])
     problems, algorithms = config.get("problems", {}), {a["name"]: a for a in config["algorithms"]}
