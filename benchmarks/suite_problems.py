@@ -14,10 +14,12 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from pathlib import Path
 
 import numpy as np
+import xarray as xr
 import yaml
 
 from bqlib import embed, open_results
 from bqlib.known_best import best_known_curve
+from bqlib.suite.scores import scored_mmd
 from bqlib.sweep.build import build_kernel, build_target
 from bqlib.sweep.problems import SUITE
 
@@ -201,7 +203,8 @@ def best_found(results):
     if results is None:
         return {}
     curves = open_results(results)
-    mmd = curves.mmd.squeeze(["kernel", "lengthscale"], drop=True).min("seed")
+    rules = [scored_mmd(curves.sel(algorithm=[rule])) for rule in curves.algorithm.values]
+    mmd = xr.concat(rules, "algorithm").squeeze(["kernel", "lengthscale"], drop=True).min("seed")
     found = {}
     for name, own in json.loads(curves.attrs["config"])["problems"].items():
         here = mmd.sel(target=name)

@@ -8,6 +8,7 @@ means that nothing was tried: it is left out of all counts. Seconds may take the
 
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,9 @@ from bqlib.over_seeds import student_interval
 
 
 def data_profile(points: Array, dims: Array | Indices, budgets: Array) -> Array:
-    """Share of all problems, levels and seeds that each rule solves within each budget n/d.
+    """Share of problems, levels and seeds that each rule solves within each budget n/d.
+
+    It is the mean over the problems, whatever the number of seeds of each.
 
     Parameters
     ----------
@@ -61,7 +64,9 @@ def data_profile(points: Array, dims: Array | Indices, budgets: Array) -> Array:
     array([[0.25, 0.5 , 0.75]])
     """
     per_dim: Array = _checked(points) / np.asarray(dims, dtype=float)[:, None, None]
-    return _shares(per_dim, budgets)
+    if not per_dim.shape[1]:
+        return np.full((len(per_dim), len(budgets)), np.nan)
+    return _mean([_shares(own, budgets) for own in np.moveaxis(per_dim, 1, 0)])
 
 
 def average_runtime(points: Array, spent: Array) -> Array:
@@ -165,8 +170,8 @@ def performance_profile(cost: Array, factors: Array) -> Array:
 class Versus:
     """How each of A rules does against each other, over problems, levels and seeds.
 
-    The first index is the rule, the second its rival. Only what both were tried on counts. The
-    diagonal is NaN.
+    The first index is the rule, the second its rival. Only what both were tried on counts, and each
+    problem as much as any other. The diagonal is NaN.
 
     Parameters
     ----------
@@ -217,7 +222,7 @@ def versus(points: Array, level: float = 0.95) -> Versus:
     Notes
     -----
     A seed gives one number, so that the interval respects what problems and levels of a seed have
-    in common. Intervals need 5 seeds. The ratio of a pair is 0 or infinite if it is so in some
+    in common. Seeds with fewer problems than others give none. Intervals need 5 seeds. The ratio of a pair is 0 or infinite if it is so in some
     seed, where one of the two alone gets to more than 2/5 of what either does. It has no interval
     then, unless all seeds agree, and is NaN if they do not agree on which of the two it is. The
     middle fifth is less coarse than a median, whose t intervals hold the true ratio less often. So
@@ -235,7 +240,7 @@ def versus(points: Array, level: float = 0.95) -> Versus:
     array([[nan, 0.5],
            [2. , nan]])
     """
-    rules, seeds = len(points), points.shape[-1]
+    rules = len(points)
     logs = np.log(_checked(points))
     wins, ties, neither = np.full((3, rules, rules), np.nan)
     middle, low, high = np.full((3, rules, rules), np.nan)
@@ -244,14 +249,18 @@ def versus(points: Array, level: float = 0.95) -> Versus:
         pair = [i, j], [j, i]
         both = ~np.isnan(points[i]) & ~np.isnan(points[j])
         problems[pair] = both.any(axis=(1, 2)).sum()
-        if not (tried := both.sum()):
+        if not problems[i, j]:
             continue
         with np.errstate(invalid="ignore"):
             less = logs[i] - logs[j]  # inf - inf is NaN: neither gets there
-        wins[pair] = (less < 0).sum() / tried, (less > 0).sum() / tried
-        ties[pair] = (less == 0).sum() / tried
-        neither[pair] = (both & np.isnan(less)).sum() / tried
-        mean, lower, upper = student_interval(middles(less.reshape(-1, seeds).T), level)
+        tried = both.sum(axis=(1, 2))
+        outcomes = less < 0, less > 0, less == 0, both & np.isnan(less)
+        with np.errstate(invalid="ignore"):  # 0/0 of a problem that one was not tried on
+            shares = [_mean(own.sum(axis=(1, 2)) / tried) for own in outcomes]
+        wins[pair], ties[pair], neither[pair] = shares[:2], shares[2], shares[3]
+        of_seeds = both.any(axis=1).sum(axis=0)
+        full = less[..., of_seeds == of_seeds.max()]
+        mean, lower, upper = student_interval(middles(full.reshape(-1, full.shape[-1]).T), level)
         middle[pair], low[pair], high[pair] = (mean, -mean), (lower, -upper), (upper, -lower)
     ratio, ratio_low, ratio_high = np.exp([middle, low, high])
     return Versus(wins, ties, wins.T, neither, ratio, ratio_low, ratio_high, problems)
@@ -293,6 +302,15 @@ def _checked(cost: Array) -> Array:
     if (cost <= 0).any():
         raise ValueError(f"the smallest cost is {np.nanmin(cost):g}; costs must be above 0")
     return cost
+
+
+def _mean(values: Any) -> Array:
+    """Mean over the first axis, without NaN; NaN where there is nothing else."""
+    values = np.asarray(values)
+    there = ~np.isnan(values)
+    with np.errstate(invalid="ignore"):
+        found: Array = np.where(there, values, 0.0).sum(axis=0) / there.sum(axis=0)
+    return found
 
 
 def _shares(cost: Array, bounds: Array) -> Array:

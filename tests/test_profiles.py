@@ -26,14 +26,26 @@ def test_a_data_profile_counts_what_is_solved_within_a_budget(seed):
     points, dims = table(seed), np.array([1, 2, 3, 10])
     expected = []
     for own in points:
-        tried = [
-            (own[place], dims[place[0]])
-            for place in np.ndindex(own.shape)
-            if not np.isnan(own[place])
-        ]
-        within = [sum(n / d <= b and n < np.inf for n, d in tried) for b in BUDGETS]
-        expected.append([count / len(tried) for count in within])
-    np.testing.assert_array_equal(profiles.data_profile(points, dims, BUDGETS), expected)
+        shares = []
+        for d, problem in zip(dims, own, strict=True):
+            tried = [n for n in problem.ravel() if not np.isnan(n)]
+            if tried:
+                within = [sum(n / d <= b and n < np.inf for n in tried) for b in BUDGETS]
+                shares.append(np.array(within) / len(tried))
+        expected.append(np.mean(shares, axis=0))
+    found = profiles.data_profile(points, dims, BUDGETS)
+    np.testing.assert_allclose(found, expected, rtol=1e-14)
+
+
+def test_seeds_of_one_problem_give_it_no_more_weight():
+    points = np.full((2, 3, 4, 10), 5.0)
+    points[0, 1:, :, 1:] = np.nan  # an easy problem with ten seeds, and others with one
+    points[0, 1:, :, 0] = np.inf
+    found = profiles.data_profile(points, np.ones(3), np.array([np.inf]))
+    np.testing.assert_allclose(found[:, 0], [1 / 3, 1])
+    pair = profiles.versus(points)
+    np.testing.assert_allclose([pair.losses[0, 1], pair.ties[0, 1]], [2 / 3, 1 / 3])
+    assert pair.ratio[0, 1] == np.inf and np.isnan(pair.ratio_low[0, 1])  # of the full seed alone
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -77,15 +89,16 @@ def test_versus_counts_pairs_one_by_one(seed):
         if i == j:
             assert np.isnan(found.wins[i, j]) and found.problems[i, j] == 0
             continue
-        pairs = [
-            (a, b)
-            for a, b in zip(points[i].ravel(), points[j].ravel(), strict=True)
-            if not np.isnan(a + b)
-        ]
-        counts = [sum(a < b for a, b in pairs), sum(a == b < np.inf for a, b in pairs)]
-        counts += [sum(a > b for a, b in pairs), sum(a == b == np.inf for a, b in pairs)]
+        expected = []
+        for own, other in zip(points[i], points[j], strict=True):
+            pairs = zip(own.ravel(), other.ravel(), strict=True)
+            pairs = [(a, b) for a, b in pairs if not np.isnan(a + b)]
+            counts = [sum(a < b for a, b in pairs), sum(a == b < np.inf for a, b in pairs)]
+            counts += [sum(a > b for a, b in pairs), sum(a == b == np.inf for a, b in pairs)]
+            if pairs:
+                expected.append(np.array(counts) / len(pairs))
         shares = [own[i, j] for own in (found.wins, found.ties, found.losses, found.neither)]
-        np.testing.assert_array_equal(shares, np.array(counts) / len(pairs))
+        np.testing.assert_allclose(shares, np.mean(expected, axis=0), rtol=1e-14)
         both = [not np.isnan(points[i, p] + points[j, p]).all() for p in range(4)]
         assert found.problems[i, j] == sum(both)
 

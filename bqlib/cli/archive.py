@@ -7,6 +7,7 @@ from bqlib.cli.command import (
     Command,
     NoAnswerError,
     ProblemError,
+    counted,
     no_results,
     reading,
 )
@@ -72,16 +73,18 @@ def _table(folder, results, html, markdown):
             methods += standings.methods_of_run(curves)
         except ValueError as error:
             raise NoAnswerError(f"{path}: {error}") from None
-    table = standings.standings(methods)
+    try:
+        table = standings.standings(methods)
+    except ValueError as error:
+        raise NoAnswerError(error) from None
+    headings, rows, _ = standings.summary_table(table)
+    shown = [dict(zip(headings, row, strict=True)) for row in rows]
+    numbers = [headings[column] for column in standings.NUMBERS]
+    print(aligned(shown, numbers) or f"{folder}: no entries")
     for path, text_of in ((html, page), (markdown, standings.markdown)):
         if path is not None:
             write_atomically(path, text_of(table).encode())
-            print(f"{path}: {len(table.rows)} methods")
-    if html is None and markdown is None:
-        headings, rows, _ = standings.summary_table(table)
-        shown = [dict(zip(headings, row, strict=True)) for row in rows]
-        numbers = [headings[column] for column in standings.NUMBERS]
-        print(aligned(shown, numbers) or f"{folder}: no entries")
+            print(f"{path}: {counted(len(table.rows), 'method')}")
     return 0
 
 

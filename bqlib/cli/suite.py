@@ -53,12 +53,11 @@ def score(folder, to, as_json):
 
 
 def _shown(row):
-    below = "below rounding"
     return {
         "problem": row["problem"],
         "seeds": row["seeds"],
         "n": row["n"],
-        "MMD": below if row["mmd"] is None else f"{row['mmd']:.3e}",
+        "MMD": "no n in common" if row["mmd"] is None else f"{row['mmd']:.3e}",
         "best known": "none" if row["best_known"] is None else f"{row['best_known']:.3e}",
         "levels": f"{row['levels']} of {row['of_levels']}",
     }

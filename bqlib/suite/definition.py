@@ -43,8 +43,8 @@ def _natural(value):
 
 
 def _mmd(value):
-    if value is not None and not 0 <= value < float("inf"):
-        raise ValueError(f"must be an MMD, or null below rounding, not {value!r:.40}")
+    if value is not None and not 0 < value < float("inf"):
+        raise ValueError(f"must be an MMD, or null if seeds have no n in common, not {value!r:.40}")
     return value
 
 

@@ -22,7 +22,7 @@ from bqlib.suite.archive import (
 )
 from bqlib.suite.definition import DEFINITION
 from bqlib.suite.mistakes import Mistakes, SubmissionError, printable
-from bqlib.suite.scores import score, table_of_scores, write_scores
+from bqlib.suite.scores import rounding_of_square, rows_of, score, scored_mmd, write_scores
 from bqlib.suite.submission import bytes_of, checked
 from bqlib.suite.table import POINTS
 from bqlib.sweep.problems import SUITE
@@ -30,8 +30,7 @@ from bqlib.sweep.problems import problems as problems_of_suite
 
 MOST_BYTES = 2**30  # of the files of an entry
 EQUAL = 1e-12  # MMDs may differ by this share of the MMD of no points
-# Of (sum of absolute weights)^2 times the kernel's height: how an MMD^2 may round elsewhere.
-ROUNDING = 64 * np.finfo(float).eps
+MOST_ROOM = 0.5  # of an MMD: what float64 gives is right to a third of it, or else NaN
 # BQ weights of points that nearly repeat each other round in other ways on other processors.
 WEIGHTS = ("weights", "weight_sum", "weight_l1", "min_weight")
 WEIGHTS_EQUAL = 1e-3  # of the largest
@@ -153,12 +152,13 @@ def _files_in(here, definition, mistakes):
 
 def _compare_scores(definition, dataset, mistakes):
     """Compare the scores in a definition with those of the points."""
-    room = _room(dataset)
+    mmds = scored_mmd(dataset)
+    room = _room(dataset, mmds)
     more, fewer = (
-        {row["problem"]: row["levels"] for row in table_of_scores(dataset.assign(mmd=mmd))}
-        for mmd in (dataset["mmd"] - room, dataset["mmd"] + room)
+        {row["problem"]: row["levels"] for row in rows_of(dataset, others)}
+        for others in (mmds - room, mmds + room)
     )
-    rows = {row["problem"]: row for row in table_of_scores(dataset)}
+    rows = {row["problem"]: row for row in rows_of(dataset, mmds)}
     stored = definition.problems
     for name in sorted(rows.keys() ^ stored.keys()):
         other = "has no scores" if name in rows else "has scores, but no points"
@@ -177,20 +177,11 @@ def _compare_scores(definition, dataset, mistakes):
             mistakes.add(DEFINITION, 0, told)
 
 
-def _room(dataset):
+def _room(dataset, mmd):
     """By how much MMDs may differ where another processor rounds: the form of the curves."""
     suite = problems_of_suite()
-    variances = [suite[name].prior_variance for name in dataset["target"].values]
-    heights = np.zeros(len(variances))
-    for i, name in enumerate(dataset["target"].values):
-        points = dataset["points"].values[i].reshape(-1, dataset.sizes["dim"])
-        target, kernel = suite[name].build()
-        points = points[np.isfinite(points[:, 0]), : target.dim]
-        if len(points):
-            heights[i] = kernel.diagonal(points).max()
-    of_square = ROUNDING * dataset["target"].copy(data=heights) * dataset["weight_l1"] ** 2
-    mmd = dataset["mmd"]
-    of_mmd = np.minimum(np.sqrt(of_square), of_square / mmd.where(mmd > 0)).fillna(0)
+    variances = np.array([suite[name].prior_variance for name in dataset["target"].values])
+    of_mmd = np.minimum(rounding_of_square(dataset) / mmd, MOST_ROOM * mmd).fillna(0)
     return (EQUAL * np.sqrt(dataset["target"].copy(data=variances)) + of_mmd).transpose(*mmd.dims)
 
 
@@ -235,7 +226,7 @@ def _same(found, expected, of_weights):
 
 def _compare_mmds(path, found, expected, head, dataset, mistakes):
     """Compare a chunk of MMDs; targets are its first axis."""
-    names, room = dataset["target"].values.tolist(), _room(dataset).values
+    names, room = dataset["target"].values.tolist(), _room(dataset, dataset["mmd"]).values
     first = int(path.rpartition("/")[2].split(".")[1]) * _chunk(head)[0]
     for i, name in enumerate(names[first : first + len(found)]):
         off = np.abs(found[i] - expected[i]) > room[first + i]

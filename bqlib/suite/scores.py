@@ -30,6 +30,9 @@ RULES = {"uniform": uniform, "bq": bq, "own": own}
 LARGEST_HEAD = 2**26  # bytes; those of the suite's scores take 1 MB
 NOT_ENTERED = "the problem was not entered"
 LEVELS_FROM = 0.5  # of the seeds must reach a level
+# Of (sum of absolute weights)^2 times the kernel's height: how an MMD^2 may round elsewhere.
+ROUNDING = 64 * np.finfo(float).eps
+UNSURE = 0.1  # of an MMD^2: beyond, its rounding counts in full
 
 
 def score(submission):
@@ -187,11 +190,52 @@ def table_of_scores(dataset):
     -------
     list of dict
         For each problem that was entered ``problem``, ``seeds``, ``n`` (the largest that all seeds
-        have), ``mmd`` (its median over seeds, None if it is below the rounding of float64, or if
-        seeds have no n in common), ``best_known`` (the least
-        MMD known at any n), ``levels`` (how many at least half of the seeds reach) and
-        ``of_levels``.
+        have), ``mmd`` (its median over seeds, see :func:`scored_mmd`; None if seeds have no n in
+        common), ``best_known`` (the least MMD known at any n), ``levels`` (how many at least half
+        of the seeds reach) and ``of_levels``.
     """
+    return rows_of(dataset, scored_mmd(dataset))
+
+
+def scored_mmd(dataset):
+    """The MMDs that count: where rounding may hide more of one, a bound that it is not above.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        As :func:`score` gives it, or of one algorithm of a sweep of problems.
+
+    Returns
+    -------
+    xarray.DataArray
+        Like ``mmd``. Where MMD^2 may round by more than a tenth, the root of MMD^2, or of 0 below
+        the rounding of float64, with its rounding added: 64 eps (sum |w|)^2 max k(x, x).
+    """
+    mmd, of_square = dataset["mmd"], rounding_of_square(dataset)
+    bound = np.sqrt(mmd.fillna(0.0) ** 2 + of_square)
+    return mmd.where(of_square <= UNSURE * mmd**2, bound)
+
+
+def rounding_of_square(dataset):
+    """By how much each MMD^2 may round, of the form of the curves; NaN where there are no weights.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        As :func:`score` gives it, or of one algorithm of a sweep of problems.
+    """
+    heights = []
+    for name in dataset["target"].values.tolist():
+        points = dataset["points"].sel(target=name).values.reshape(-1, dataset.sizes["dim"])
+        target, kernel = problems_of_suite()[name].build()
+        points = points[np.isfinite(points[:, 0]), : target.dim]
+        heights.append(kernel.diagonal(points).max() if len(points) else np.nan)
+    heights = dataset["target"].copy(data=np.array(heights))
+    return (ROUNDING * heights * dataset["weight_l1"] ** 2).transpose(*dataset["mmd"].dims)
+
+
+def rows_of(dataset, mmds_that_count):
+    """As :func:`table_of_scores`, for given MMDs."""
     rows = []
     entered = {*dataset["target"].values.tolist()}
     for name, problem in problems_of_suite().items():
@@ -202,7 +246,8 @@ def table_of_scores(dataset):
         if not tried.any():
             continue
         ranks = trials["rank_reached"].values[tried].astype(int)
-        mmds = trials["mmd"].values[tried]
+        mmds = mmds_that_count.sel(target=name).squeeze(("kernel", "lengthscale", "algorithm"))
+        mmds = mmds.values[tried]
         by_all = np.flatnonzero(np.isfinite(trials["weight_sum"].values[tried]).all(axis=0))
         largest = int(by_all[-1]) + 1 if len(by_all) else int(ranks.max())
         last = np.median(mmds[:, largest - 1]) if len(by_all) else np.nan

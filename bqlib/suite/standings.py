@@ -2,16 +2,17 @@
 
 import json
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from bqlib.suite.about import About
-from bqlib.suite.scores import table_of_scores
+from bqlib.suite.scores import SUBMITTED, table_of_scores
 from bqlib.sweep.problems import SUITE
 from bqlib.sweep.problems import problems as problems_of_suite
 
-OURS = "bqlib"
+ARCHIVE = "archive"
 NUMBERS = range(1, 5)  # columns of the summary
 NO_RECORD = "none"  # the source of a best known value that stands for one to come
 _MARKS = re.compile(r"([\\`*_{}\[\]<>#|~$^&:@])|(?<=www)(\.)")
@@ -24,12 +25,14 @@ class Method:
     Attributes
     ----------
     method, version, kind, weights : str
-        As in ``submission.json``; of a rule of bqlib its name, the version of bqlib, and so on.
+        As in ``submission.json``; of a rule of a run its name, the version of bqlib, and so on.
     scores : dict of str to dict
         Problem to ``seeds``, ``n``, ``mmd``, ``levels`` and ``of_levels``, see
         :func:`bqlib.suite.scores.table_of_scores`.
     about : About or None
-        What the submission says of itself; None for a rule of bqlib.
+        What the submission says of itself; None for a rule of a run.
+    source : str
+        The archive, or the name of the run.
     """
 
     method: str
@@ -38,6 +41,7 @@ class Method:
     weights: str
     scores: dict
     about: About | None = None
+    source: str = ARCHIVE
 
 
 @dataclass(frozen=True)
@@ -108,7 +112,8 @@ def methods_of_run(curves):
     Raises
     ------
     ValueError
-        If it is not of a sweep of problems, or of other versions of them.
+        If it is not of a sweep of problems, or of other versions of them, or holds the scores of a
+        submission.
     """
     config = json.loads(curves.attrs["config"])
     suite = problems_of_suite()
@@ -117,16 +122,22 @@ def methods_of_run(curves):
     for name, settings in config["problems"].items():
         if name not in suite or suite[name].sha256 != settings["sha256"]:
             raise ValueError(f"problem {name} is another one in this version of bqlib")
-    found, part = [], curves[["mmd", "status", "rank_reached", "weight_sum"]].load()
+    found, used = [], ["mmd", "points", "rank_reached", "status", "weight_l1", "weight_sum"]
     for algorithm in config["algorithms"]:
-        rows = table_of_scores(part.sel(algorithm=[algorithm["name"]]))
+        rows = table_of_scores(curves[used].sel(algorithm=[algorithm["name"]]).load())
         facts = (
             algorithm["name"],
             str(curves.attrs["bqlib_version"]),
             "set" if algorithm["sizes"] else "sequence",
             algorithm["weights"],
         )
-        found.append(Method(*facts, {row["problem"]: row for row in rows}))
+        if algorithm["design"] == SUBMITTED:
+            raise ValueError(
+                f"{algorithm['name']} is a submission: add it to an archive, which tells what it "
+                "says of itself"
+            )
+        scores = {row["problem"]: row for row in rows}
+        found.append(Method(*facts, scores, source=config["name"]))
     return found
 
 
@@ -140,13 +151,22 @@ def standings(methods):
     Returns
     -------
     Standings
+
+    Raises
+    ------
+    ValueError
+        If a rule of a run is there twice.
     """
     suite = problems_of_suite()
+    names = [(method.method, method.version, method.source) for method in methods]
+    for (name, _, source), count in Counter(names).items():
+        if count > 1:
+            raise ValueError(f"{name} of {source} is there twice: give each run once")
     best = {}
     for name, problem in suite.items():
         known = [mmd for _, mmd, source in problem.best_known if source != NO_RECORD]
         known += [m.scores[name]["mmd"] for m in methods if name in m.scores]
-        known = [mmd for mmd in known if mmd]
+        known = [mmd for mmd in known if mmd is not None]
         if known:
             best[name] = min(known)
     of_levels = sum(len(problem.levels) for problem in suite.values())
@@ -167,13 +187,9 @@ def standings(methods):
 
 
 def ratio_of(method, problem, best):
-    """The MMD of a method over the best one, 1 if it is below rounding; None if there is none."""
-    if problem not in method.scores:
-        return None
-    mmd = method.scores[problem]["mmd"]
-    if not mmd:
-        return 1.0
-    return mmd / best[problem] if problem in best else None
+    """The MMD of a method over the best one; None if there is none."""
+    mmd = method.scores[problem]["mmd"] if problem in method.scores else None
+    return None if mmd is None or problem not in best else mmd / best[problem]
 
 
 def summary_table(table):
@@ -199,7 +215,7 @@ def summary_table(table):
                 "-" if np.isnan(row.ratio) else f"{row.ratio:.3g}",
                 f"{len(method.scores)} of {len(problems_of_suite())}",
                 method.version,
-                "archive" if method.about else OURS,
+                method.source,
                 method.kind,
                 method.weights,
                 used,
@@ -215,12 +231,14 @@ def summary_table(table):
 
 
 def names_of(table):
-    """A name for each method of the table that no other has: with its version, if need be."""
+    """A name for each method of the table that no other has: with version and run, if need be."""
     names = [row.method.method for row in table.rows]
-    return [
-        name if names.count(name) == 1 else f"{name} {row.method.version}"
-        for name, row in zip(names, table.rows, strict=True)
-    ]
+    for fact in ("version", "source"):
+        names = [
+            name if names.count(name) == 1 else f"{name} {getattr(row.method, fact)}"
+            for name, row in zip(names, table.rows, strict=True)
+        ]
+    return names
 
 
 def matrix(table):
@@ -230,7 +248,7 @@ def matrix(table):
     -------
     list of tuple
         For each problem that anybody entered its name, largest n, best MMD, and for each method of
-        the table (mmd, n, ratio), or None; the MMD is None if it is below rounding.
+        the table (mmd, n, ratio), or None; the MMD is None if seeds have no n in common.
     """
     found = []
     for name, problem in problems_of_suite().items():
@@ -246,7 +264,8 @@ def matrix(table):
 
 def best_of(cells):
     """Positions of the best cells of a row of :func:`matrix`."""
-    return _largest([np.nan if cell is None else -(cell[0] or 0.0) for cell in cells])
+    mmds = [None if cell is None else cell[0] for cell in cells]
+    return _largest([np.nan if mmd is None else -mmd for mmd in mmds])
 
 
 def short(mmd):
@@ -256,10 +275,10 @@ def short(mmd):
     --------
     >>> from bqlib.suite.standings import short
     >>> short(0.00123), short(None)
-    ('1.2e-3', '0*')
+    ('1.2e-3', '-')
     """
-    if not mmd:
-        return "0*"  # a number to those that sort
+    if mmd is None:
+        return "-"
     digits, _, power = f"{mmd:.1e}".partition("e")
     return f"{digits}e{int(power)}"
 
@@ -288,10 +307,12 @@ def markdown(table):
 
 def explanation(table):
     """What the table of methods says."""
+    runs = sorted({row.method.source for row in table.rows if row.method.about is None})
     ours = sum(row.method.about is None for row in table.rows)
+    of_runs = f"; {ours} of them are rules that bqlib ran, in {', '.join(runs)}" if runs else ""
     return (
-        f"{len(table.rows)} methods on the {len(problems_of_suite())} problems of {SUITE}; {ours} "
-        "of them are rules of bqlib. A level is an MMD to be reached: it counts if at least half "
+        f"{len(table.rows)} methods on the {len(problems_of_suite())} problems of {SUITE}{of_runs}. "
+        "A level is an MMD to be reached: it counts if at least half "
         "of the seeds reach it at some n. Problems that were not entered count as none reached in "
         "the levels of all. MMDs are those at the largest n submitted, medians over the seeds. The "
         "best MMD of a problem is its record, or the least of this table. The best of a column is "
@@ -303,8 +324,9 @@ def about_matrix():
     """What the table of problems says."""
     return (
         "Median MMD over the seeds at the problem's n, or at the largest n submitted, which then "
-        "stands beside it. The best of each row is bold. A dash: not entered, or the method does "
-        "not apply. 0*: below the rounding of float64."
+        "stands beside it. The best of each row is bold. A dash: not entered, the method does not "
+        "apply, or its seeds have no n in common. Where rounding may hide more than a tenth of "
+        "MMD\u00b2, the number is a bound that the MMD is not above."
     )
 
 

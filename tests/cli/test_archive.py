@@ -50,9 +50,12 @@ def test_a_table_is_printed_and_written(archive, tmp_path, capsys):
     head, row = capsys.readouterr().out.splitlines()
     assert head.startswith("Method") and row.startswith("halves") and "1 of 42" in row
     words = ["--html", "out/t.html", "--markdown", "t.md"]
-    # Scores of a submission are results of the suite too.
-    assert main(["archive", "table", "archive", str(archive), *words]) == 0
-    assert capsys.readouterr().out == "out/t.html: 2 methods\nt.md: 2 methods\n"
+    assert main(["archive", "table", "archive", *words]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        head, row, "out/t.html: 1 method", "t.md: 1 method"
+    ]  # fmt: skip
+    assert main(["archive", "table", "archive", str(archive)]) == 2
+    assert "halves is a submission: add it to an archive" in capsys.readouterr().err
     assert (tmp_path / "out" / "t.html").read_text().startswith("<!doctype html>")
     assert (tmp_path / "t.md").read_text().startswith("# Methods on bqbench-1\n")
     (archive / "entry.json").write_text("{}")

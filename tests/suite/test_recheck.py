@@ -15,7 +15,7 @@ from numcodecs import Blosc
 from bqlib.results.damage import sha256_of
 from bqlib.suite.archive import add
 from bqlib.suite.recheck import EQUAL, _room, check
-from bqlib.suite.scores import score
+from bqlib.suite.scores import score, scored_mmd
 from bqlib.suite.submission import write_submission
 
 MIDPOINTS = (np.arange(16)[:, None] + 0.5) / 16
@@ -275,6 +275,25 @@ def test_mmds_may_differ_by_what_large_weights_round_to(tmp_path):
         weights = size * (-1.0) ** np.arange(16)
         sets = [("box_1d_brownian", 0, x, weights)]
         scores = score(write_submission(tmp_path / str(i), about, sets))
-        rooms.append(_room(scores).sel(target="box_1d_brownian", n=16).item())
+        room = _room(scores, scored_mmd(scores))
+        rooms.append(room.sel(target="box_1d_brownian", n=16).item())
     plain = EQUAL / np.sqrt(3)
     assert plain < rooms[0] < 1e-10 < rooms[1] < 1e-5
+
+
+def test_large_weights_hide_no_forged_scores(tmp_path):
+    """The breadth of their rounding is no room for any score."""
+    about = submitted.ABOUT | {"kind": "set", "weights": "own", "version": "1.0"}
+    for size in (1e3, 1e5, 1e7, 1e9):
+        archive, folder = tmp_path / f"archive{size:g}", tmp_path / f"{size:g}"
+        sets = [("box_1d_brownian", 0, [[0.9], [0.9], [0.9]], [size, -size, 0.0])]
+        write_submission(folder, about, sets)
+        path, _ = add(folder, archive)
+        assert [problems for _, problems in check(archive)] == [()]
+        scores = json.loads((path / "entry.json").read_text())["problems"]["box_1d_brownian"]
+        assert scores["mmd"] > 0.5 and scores["levels"] <= 2
+        content = json.loads((path / "entry.json").read_text())
+        content["problems"]["box_1d_brownian"].update(mmd=1e-12, levels=51)
+        (path / "entry.json").write_text(json.dumps(content))
+        ((_, problems),) = check(archive)
+        assert "levels is 51" in problems[0] and "mmd is 1e-12" in problems[1]

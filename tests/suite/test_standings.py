@@ -1,6 +1,7 @@
 """The table of an archive: right numbers, and nothing that a submission says is markup."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -77,15 +78,15 @@ def of(mmd, name="m", entered=(BROWNIAN,), levels=10):
     return Method(name, "1", "set", "bq", dict.fromkeys(entered, row))
 
 
-def test_the_best_are_marked_and_what_is_below_rounding_is_one():
+def test_the_best_are_marked_and_what_has_no_number_is_not_one():
     table = standings([of(0.2, "a", levels=9), of(0.1, "b"), of(None, "c", levels=11)])
     assert [row.method.method for row in table.rows] == ["c", "b", "a"]
     assert table.best[BROWNIAN] <= 0.1
     _, _, best = summary_table(table)
     assert best == {1: {0}, 2: set(), 3: set()}  # as none entered many problems
-    assert table.rows[0].ratio == 1  # below rounding is as good as can be told
+    assert np.isnan(table.rows[0].ratio)
     text = markdown(table)
-    assert "| 1.0e-1 |" in text and r"| **0\*** |" in text and "| 2.0e-1 |" in text
+    assert "| - | **1.0e-1** | 2.0e-1 |" in text
     assert "**1.0e-1**" in markdown(standings([of(0.2, "a"), of(0.1, "b")]))
     assert summary_table(standings([]))[1] == []
     assert "0 methods" in markdown(standings([]))
@@ -159,10 +160,14 @@ def test_rules_of_a_run_join_the_table(archive, tmp_path):
     table = standings([*methods_of(read_archive(archive)), iid, latin, stein])
     _, rows, _ = summary_table(table)
     assert {row[0]: row[6] for row in rows} == {
-        "halves": "archive", "other": "archive", "iid": "bqlib", "latin_hypercube": "bqlib",
-        "stein_thinning": "bqlib",
+        "halves": "archive", "other": "archive", "iid": "small", "latin_hypercube": "small",
+        "stein_thinning": "small",
     }  # fmt: skip
-    assert "3 of them are rules of bqlib" in markdown(table)
+    assert "3 of them are rules that bqlib ran, in small." in markdown(table)
+    others = [replace(iid, source="other_run"), iid]
+    assert names_of(standings(others)) == [f"iid {iid.version} other_run", f"iid {iid.version} small"]
+    with pytest.raises(ValueError, match="iid of small is there twice"):
+        standings([iid, iid])
 
 
 def test_other_results_are_refused(archive, tmp_path):
@@ -171,5 +176,7 @@ def test_other_results_are_refused(archive, tmp_path):
     write_scores(curves, tmp_path)
     with pytest.raises(ValueError, match=f"problem {BROWNIAN} is another one"):
         methods_of_run(curves.assign_attrs(config=changed))
+    with pytest.raises(ValueError, match="halves is a submission: add it to an archive"):
+        methods_of_run(curves)
     with pytest.raises(ValueError, match="not of a sweep with problems"):
         methods_of_run(curves.assign_attrs(config='{"problems": {}, "algorithms": []}'))
