@@ -165,7 +165,10 @@ def test_rules_of_a_run_join_the_table(archive, tmp_path):
     }  # fmt: skip
     assert "3 of them are rules that bqlib ran, in small." in markdown(table)
     others = [replace(iid, source="other_run"), iid]
-    assert names_of(standings(others)) == [f"iid {iid.version} other_run", f"iid {iid.version} small"]
+    assert names_of(standings(others)) == [
+        f"iid {iid.version} other_run",
+        f"iid {iid.version} small",
+    ]
     with pytest.raises(ValueError, match="iid of small is there twice"):
         standings([iid, iid])
 
