@@ -12,12 +12,13 @@ from bqlib.results.damage import (
     OTHER_SUM,
     DamagedError,
     Fault,
-    chunk_keys,
     faults_of_metadata,
+    is_chunk,
     json_object,
     read_head,
     sha256,
 )
+from bqlib.results.files import read_regular
 from bqlib.results.layout import (
     CLAIMS,
     FIGURES,
@@ -147,12 +148,15 @@ def faults_of_store(results, store, files):
         return list(error.faults)
     record = Record(str(results), store, {}, arrays)
     faults = faults_of_metadata(results, store, arrays)
-    keys = {f"{name}/{key}": None for name, array in arrays.items() for key in chunk_keys(array)}
     heads = {path_of_head(store), *(path_of_head(f"{store}/{name}") for name in arrays)}
     for path in files:
         key = path.removeprefix(f"{store}/")
-        if key in keys:
-            wrong = record.wrong(key, at.file(path).read_bytes())
+        name, _, chunk = key.rpartition("/")
+        if name in arrays and is_chunk(arrays[name], chunk):
+            try:
+                wrong = record.wrong(key, read_regular(at.file(path), record.most(key)))
+            except OSError as error:
+                wrong = error.strerror
             faults += [Fault(path, wrong)] if wrong else []
         elif path not in heads:
             faults.append(Fault(path, FOREIGN_FILE))

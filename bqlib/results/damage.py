@@ -10,7 +10,7 @@ import os
 import re
 from dataclasses import dataclass
 
-from bqlib.results.files import read_regular
+from bqlib.results.files import NOT_REGULAR, read_regular
 from bqlib.results.layout import (
     MANIFEST,
     Layout,
@@ -21,6 +21,7 @@ from bqlib.results.layout import (
 )
 
 MOST_SHOWN = 20  # files in a message
+MOST_TOLD = 1000  # chunks of an array that are missing
 OTHER_SUM = "is damaged: its sha256 differs from the recorded one"
 FOREIGN_FILE = "was not written by the run"
 CHUNK = re.compile(r"c(\.\d+)*")  # name of a chunk's file
@@ -307,11 +308,21 @@ def faults_of_metadata(results, store, arrays):
             faults.append(Fault(path_of_head(path), f"is damaged: {error}"))
         if array["chunk_key_encoding"]["configuration"]["separator"] != ".":
             continue  # no code of ours wrote it
-        there = set(os.listdir(at.file(path))) if at.file(path).is_dir() else set()
+        there = {}
+        if at.file(path).is_dir():
+            with os.scandir(at.file(path)) as entries:
+                there = {entry.name: entry.is_file() for entry in entries}
         faults += [
-            Fault(f"{path}/{key}", "is missing") for key in chunk_keys(array) if key not in there
+            Fault(f"{path}/{key}", NOT_REGULAR if key in there else "is missing")
+            # The shape may be one of far more chunks than there are files.
+            for key in itertools.islice(_lacking(array, there), MOST_TOLD)
         ]
     return faults
+
+
+def _lacking(array, there):
+    """Names of chunks that are not among the files of a folder."""
+    return (key for key in chunk_keys(array) if not there.get(key))
 
 
 def chunk_keys(array):
@@ -319,3 +330,17 @@ def chunk_keys(array):
     separator = array["chunk_key_encoding"]["configuration"]["separator"]
     for corner in itertools.product(*map(range, _grid(array))):
         yield separator.join(["c", *map(str, corner)])
+
+
+def is_chunk(array, key):
+    """Whether a file of a name is a chunk of an array, from its metadata."""
+    separator, grid = array["chunk_key_encoding"]["configuration"]["separator"], _grid(array)
+    first, *corner = key.split(separator)
+    return (
+        first == "c"
+        and len(corner) == len(grid)
+        and all(
+            re.fullmatch("0|[1-9][0-9]{0,8}", part) and int(part) < count
+            for part, count in zip(corner, grid, strict=True)
+        )
+    )

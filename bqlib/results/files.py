@@ -56,6 +56,9 @@ def _sync_all(path):
         _sync(path)
 
 
+NOT_REGULAR = "is not a regular file"
+
+
 def open_itself(path, flags):
     """An opener for :func:`open` that refuses a link, and waits for nobody at a pipe.
 
@@ -69,11 +72,21 @@ def open_privately(path, flags):
     return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
 
 
-def read_regular(path):
-    """Bytes of a file; an OSError if it is a pipe or the like, at which reading would wait."""
-    if os.path.exists(path) and not os.path.isfile(path):
-        raise OSError(errno.EPERM, "is not a regular file", str(path))
-    return Path(path).read_bytes()
+def read_regular(path, most=None):
+    """Bytes of a file; an OSError if it has more than `most`, or is a pipe, a device and so on."""
+    with open(path, "rb", opener=_at_once) as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EPERM, NOT_REGULAR, str(path))
+        if most is not None and found.st_size > most:
+            raise OSError(
+                errno.EFBIG, f"has {found.st_size:,} bytes, more than {most:,}", str(path)
+            )
+        return file.read()
+
+
+def _at_once(path, flags):
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def strange_files(folder):

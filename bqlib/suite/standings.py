@@ -311,8 +311,8 @@ def explanation(table):
     ours = sum(row.method.about is None for row in table.rows)
     of_runs = f"; {ours} of them are rules that bqlib ran, in {', '.join(runs)}" if runs else ""
     return (
-        f"{len(table.rows)} methods on the {len(problems_of_suite())} problems of {SUITE}{of_runs}. "
-        "A level is an MMD to be reached: it counts if at least half "
+        f"{len(table.rows)} methods on the {len(problems_of_suite())} problems of {SUITE}"
+        f"{of_runs}. A level is an MMD to be reached: it counts if at least half "
         "of the seeds reach it at some n. Problems that were not entered count as none reached in "
         "the levels of all. MMDs are those at the largest n submitted, medians over the seeds. The "
         "best MMD of a problem is its record, or the least of this table. The best of a column is "

@@ -1,6 +1,7 @@
 """Damage of every kind to every kind of file: it is named, and no other values are read."""
 
 import json
+import os
 import pickle
 import shutil
 
@@ -106,6 +107,38 @@ def test_without_a_manifest_a_damaged_store_is_told_in_our_words(
     assert main(["export", str(unrecorded), str(unrecorded / "out.csv")]) == 2
     said = capsys.readouterr().err
     assert said.startswith(f"bqlib: {path} ") and commands in said
+
+
+@pytest.mark.parametrize(
+    ("put", "what"),
+    [
+        (lambda path: path.symlink_to("/dev/zero"), "is not a regular file"),
+        (os.mkfifo, "is not a regular file"),
+        (lambda path: (path.touch(), os.truncate(path, 2**40)), "bytes, more than"),
+    ],
+    ids=["device", "pipe", "hole"],
+)
+def test_a_chunk_that_has_no_end_is_not_read(unrecorded, put, what):
+    chunk = next((unrecorded / "curves.zarr" / "mmd").glob("c.*"))
+    chunk.unlink()
+    put(chunk)
+    with pytest.raises(DamagedError, match=what):
+        open_dataset(unrecorded / "curves.zarr").load()
+    (fault,) = check(unrecorded).faults
+    assert what in fault.what and fault.path == str(chunk.relative_to(unrecorded))
+
+
+def test_a_shape_without_end_is_not_listed(unrecorded):
+    for head in (unrecorded / "curves.zarr", unrecorded / "curves.zarr" / "mmd"):
+        content = json.loads((head / "zarr.json").read_text())
+        array = content
+        if "consolidated_metadata" in content:
+            array = content["consolidated_metadata"]["metadata"]["mmd"]
+        array["shape"] = [10**6] * len(array["shape"])
+        (head / "zarr.json").write_text(json.dumps(content))
+    with pytest.raises(DamagedError, match="is missing"):
+        open_dataset(unrecorded / "curves.zarr")
+    assert len(check(unrecorded).faults) >= 1000
 
 
 def test_a_config_that_was_changed_is_told_without_a_manifest(unrecorded):
