@@ -44,6 +44,12 @@ def score(folder, to, as_json):
         return 0
     print(f"{about.method} {about.version}, {about.kind}, weights {about.weights}\n")
     print(aligned([_shown(row) for row in rows], ["seeds", "n", "MMD", "best known", "levels"]))
+    above = [row["problem"] for row in rows if (row["mmd"] or 0) > row["of_no_points"]]
+    if above:
+        print(
+            f"\nMMDs above that of no points: {', '.join(above)}. Are weights, columns and units "
+            "right?"
+        )
     entered = sum(row["levels"] for row in rows)
     print(
         f"\n{counted(len(rows), 'problem')}, {entered} of {sum(row['of_levels'] for row in rows)} "
@@ -81,6 +87,7 @@ def submission_of(results, algorithm, to):
     """Write a rule of a finished sweep of problems as a submission."""
     from bqlib import __version__
     from bqlib.access.opening import open_results  # 1.6 s
+    from bqlib.suite.about import NOBODY
     from bqlib.suite.mistakes import SubmissionError
     from bqlib.suite.of_results import point_sets_of
     from bqlib.suite.submission import write_submission
@@ -94,7 +101,7 @@ def submission_of(results, algorithm, to):
     about = {
         "method": f"{algorithm}_submitted",
         "version": __version__,
-        "authors": ["your name"],
+        "authors": [NOBODY],
         "citation": "",
         "licence": "CC0-1.0",
         "code": "",

@@ -79,7 +79,9 @@ def damaged(results, faults):
     lines = [f"{at.file(fault.path)} {fault.what}" for fault in faults[:MOST_SHOWN]]
     more = len(faults) - len(lines)
     lines += [f"... and {more} more"] if more else []
-    if has_results(at.folder):
+    if not at.curves.exists() and at.pieces.is_dir():
+        advice = "run the sweep again, which gathers what is there"
+    elif has_results(at.folder):
         advice = (
             f"to see all damage: bqlib check {at.folder}; to recompute what is damaged: "
             f"bqlib retry --damaged {at.folder}, then run the sweep again"

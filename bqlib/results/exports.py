@@ -16,7 +16,7 @@ from bqlib.results.files import replacing
 from bqlib.schema import DOES_NOT_APPLY, FAILED, MISSING, OK, TRIAL_DIMS, ends_of_sweeps, sweep_dims
 
 BLOCK_BYTES = 16 * 2**20  # values read at a time; their table takes several times as much
-STATUS = {OK: "ok", FAILED: "failed", MISSING: "missing", DOES_NOT_APPLY: "does not apply"}
+STATUS = {OK: "ok", FAILED: "failed"}
 NEEDS = {".parquet": ("pyarrow",), ".nc": ("h5netcdf", "h5py")}
 POINTS = ("points", "weights")
 
@@ -39,8 +39,8 @@ def export(dataset, path, points=False):
     -------
     rows, missing : int
         Rows of the table (values of the MMD in a NetCDF file), and how many trials are missing.
-        Missing trials have no rows; failed trials have rows, with the reason. A trial of a merged
-        sweep with a smaller n has no rows beyond that n.
+        Missing trials and those of a rule that does not apply have no rows; failed trials have rows,
+        with the reason. A trial of a merged sweep with a smaller n has no rows beyond that n.
 
     Raises
     ------
@@ -213,7 +213,7 @@ def _tables(dataset):
 def _table(part):
     dims = (*sweep_dims(part), "seed")
     status = part["status"].transpose(*dims).values
-    there = status != MISSING
+    there = (status != MISSING) & (status != DOES_NOT_APPLY)
     size = part.sizes["n"]
     columns = {
         dim: np.repeat(_plain(part[dim].values)[index], size)

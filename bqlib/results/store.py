@@ -182,6 +182,8 @@ def find_curves(path):
         raise FileNotFoundError(
             f"no results at {path} yet, only pieces: run the sweep again to finish it"
         )
+    if (path / "submission.json").is_file():
+        raise FileNotFoundError(f"{path} is a submission without scores: bqlib score {path}")
     raise FileNotFoundError(
         f"no results at {path}: give a folder results/<experiment> whose sweep has run"
     )

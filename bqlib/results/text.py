@@ -2,7 +2,7 @@
 
 
 def one_line(text):
-    """The text in one line, with what UTF-8 cannot hold escaped.
+    """The text in one line, with escapes for what UTF-8 cannot hold or could steer a terminal.
 
     Examples
     --------
@@ -10,7 +10,19 @@ def one_line(text):
     >>> print(one_line("no\\nfile \\udce9"))
     no file \\udce9
     """
-    return " ".join(text.split()).encode(errors="backslashreplace").decode()
+    return printable(" ".join(text.split()))
+
+
+def printable(text):
+    """The text with escapes for what could steer a terminal.
+
+    Examples
+    --------
+    >>> from bqlib.results.text import printable
+    >>> print(printable("a \\x1b[2J"))
+    a \\x1b[2J
+    """
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def failure_of(error):
@@ -56,7 +68,7 @@ def aligned(rows, numbers=()):
     """
     if not rows:
         return ""
-    columns = [[name, *(str(row[name]) for row in rows)] for name in rows[0]]
+    columns = [[name, *(printable(str(row[name])) for row in rows)] for name in rows[0]]
     set_columns = [
         [text.rjust(width) if column[0] in numbers else text.ljust(width) for text in column]
         for column in columns

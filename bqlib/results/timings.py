@@ -12,6 +12,7 @@ import re
 
 from bqlib.results.files import read_regular
 from bqlib.results.layout import TIMING, Layout, cell_name, piece_of_timing, seeds_of
+from bqlib.results.text import one_line
 
 DAMAGE = (OSError, ValueError, KeyError, AttributeError, TypeError, RecursionError)
 
@@ -46,7 +47,9 @@ def read_timing(results, piece):
     try:
         found = json.loads(read_regular(Layout(results).timing(piece)))
         seconds = {int(seed): float(s) for seed, s in found["seconds"].items() if _is_time(s)}
-        failed = {int(seed): str(reason) for seed, reason in found.get("failed", {}).items()}
+        failed = {
+            int(seed): one_line(str(reason)) for seed, reason in found.get("failed", {}).items()
+        }
     except DAMAGE:
         return {}, {}
     return seconds, failed

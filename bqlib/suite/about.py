@@ -15,6 +15,7 @@ from bqlib.sweep.words import Keys, problems_in, quoted, unknown
 ABOUT = "submission.json"
 MOST_BYTES = 64 * 2**10
 INFORMATION = ("z", "draws", "score", "pool")
+NOBODY = "your name"  # in place of the authors, until they are filled in
 KINDS = ("sequence", "set")
 WEIGHTS = ("uniform", "bq", "own")
 _VERSION = "[A-Za-z0-9][A-Za-z0-9._-]{0,31}"

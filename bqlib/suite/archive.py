@@ -15,7 +15,8 @@ from pathlib import Path
 from bqlib.results.damage import sha256_of
 from bqlib.results.files import UNFINISHED, making, write_atomically
 from bqlib.results.layout import CURVES, Layout
-from bqlib.suite.about import ABOUT, About, read_about
+from bqlib.results.text import printable
+from bqlib.suite.about import ABOUT, NOBODY, About, read_about
 from bqlib.suite.about import MOST_BYTES as MOST_BYTES_OF_ABOUT
 from bqlib.suite.definition import (
     DEFINITION,
@@ -27,7 +28,7 @@ from bqlib.suite.definition import (
     read_definition,
     text_of,
 )
-from bqlib.suite.mistakes import Mistakes, printable
+from bqlib.suite.mistakes import Mistakes
 from bqlib.suite.scores import score, table_of_scores, write_scores
 from bqlib.suite.submission import bytes_of, checked
 from bqlib.suite.table import MOST_BYTES as MOST_BYTES_OF_POINTS
@@ -92,7 +93,8 @@ def add(folder, archive):
     SubmissionError
         If it cannot be scored.
     ArchiveError
-        If there is another entry of this method and version, or if it has no points.
+        If there is another entry of this method and version, if it has no points, or if its authors
+        are not filled in.
 
     Notes
     -----
@@ -103,6 +105,8 @@ def add(folder, archive):
         files = {name: bytes_of(here, name, most_of(name), mistakes) for name in SUBMITTED_FILES}
     mistakes.refuse()
     submission = checked(*(files[name] for name in SUBMITTED_FILES))
+    if NOBODY in submission.about.authors:
+        raise ArchiveError(f'{ABOUT}: authors: "{NOBODY}" stands for them: fill in who they are')
     path = Path(archive) / SUITE / name_of(submission.about)
     if _is_there(path, submission.sha256):
         return path, False

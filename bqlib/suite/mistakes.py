@@ -1,5 +1,7 @@
 """What is wrong with the files of a submission, by row."""
 
+from bqlib.results.text import printable
+
 MOST_SHOWN = 50
 
 
@@ -48,15 +50,3 @@ class Mistakes:
         """Raise an error if there is anything."""
         if self.count:
             raise error(*self.told())
-
-
-def printable(text):
-    """The text with escapes for what could steer a terminal.
-
-    Examples
-    --------
-    >>> from bqlib.suite.mistakes import printable
-    >>> print(printable("a \\x1b[2J"))
-    a \\x1b[2J
-    """
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

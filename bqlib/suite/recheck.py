@@ -9,6 +9,7 @@ from numcodecs import Blosc, VLenUTF8
 
 from bqlib.results.damage import json_object, sha256_of
 from bqlib.results.layout import CURVES, HEAD, Layout
+from bqlib.results.text import printable
 from bqlib.suite.about import ABOUT
 from bqlib.suite.archive import (
     DEEPEST,
@@ -21,7 +22,7 @@ from bqlib.suite.archive import (
     read_entry,
 )
 from bqlib.suite.definition import DEFINITION
-from bqlib.suite.mistakes import Mistakes, SubmissionError, printable
+from bqlib.suite.mistakes import Mistakes, SubmissionError
 from bqlib.suite.scores import rounding_of_square, rows_of, score, scored_mmd, write_scores
 from bqlib.suite.submission import bytes_of, checked
 from bqlib.suite.table import POINTS

@@ -191,8 +191,8 @@ def table_of_scores(dataset):
     list of dict
         For each problem that was entered ``problem``, ``seeds``, ``n`` (the largest that all seeds
         have), ``mmd`` (its median over seeds, see :func:`scored_mmd`; None if seeds have no n in
-        common), ``best_known`` (the least MMD known at any n), ``levels`` (how many at least half
-        of the seeds reach) and ``of_levels``.
+        common), ``of_no_points`` (the MMD of no points), ``best_known`` (the least MMD known at any
+        n), ``levels`` (how many at least half of the seeds reach) and ``of_levels``.
     """
     return rows_of(dataset, scored_mmd(dataset))
 
@@ -259,6 +259,7 @@ def rows_of(dataset, mmds_that_count):
                 "seeds": int(tried.sum()),
                 "n": largest,
                 "mmd": None if np.isnan(last) else float(last),
+                "of_no_points": float(np.sqrt(problem.prior_variance)),
                 "best_known": min((mmd for _, mmd, _ in problem.best_known), default=None),
                 "levels": int(reached.sum()),
                 "of_levels": len(problem.levels),

@@ -8,10 +8,12 @@ import errno
 import hashlib
 import json
 import os
+import re
 import stat
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cache
-from itertools import groupby
+from itertools import accumulate, groupby
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +23,7 @@ from bqlib.results.files import write_atomically
 from bqlib.suite import about as about_file
 from bqlib.suite import table
 from bqlib.suite.about import ABOUT, About, checked_about, read_about
-from bqlib.suite.mistakes import Mistakes
+from bqlib.suite.mistakes import Mistakes, SubmissionError
 from bqlib.suite.table import MOST_SEEDS, POINTS, columns_of_table, read_table
 from bqlib.sweep.problems import problems as problems_of_suite
 
@@ -167,11 +169,26 @@ def write_submission(folder, about, sets):
     text = json.dumps(content, indent=1, ensure_ascii=False)
     if checked_about(content, mistakes, text) is None:
         mistakes.refuse()
+    sets = list(sets)
     data = (text + "\n").encode(), table_of(sets, content["weights"] == "own").encode()
-    submission = checked(*data)
+    try:
+        submission = checked(*data)
+    except SubmissionError as error:
+        raise SubmissionError(*(_of_set(text, sets) for text in error.problems)) from None
     write_atomically(folder / ABOUT, data[0])
     write_atomically(folder / POINTS, data[1])
     return submission
+
+
+def _of_set(problem, sets):
+    """A message about a line of a table that was not written, with the point set of the line."""
+    found = re.match(rf"{re.escape(POINTS)}:([0-9]+): ", problem)
+    ends = accumulate((len(points) for _, _, points, *_ in sets), initial=2)
+    at = bisect_right(list(ends), int(found[1])) - 1 if found else -1
+    if not 0 <= at < len(sets):
+        return problem
+    name, seed, points, *_ = sets[at]
+    return f"{problem} (problem {name}, seed {seed}, {len(points)} points)"
 
 
 def table_of(sets, own, dim=1):

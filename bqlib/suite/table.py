@@ -7,6 +7,7 @@ import codecs
 import io
 import re
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 import numpy as np
 
@@ -98,6 +99,12 @@ def _columns_of(line, shapes, own, mistakes):
         return wrong(f"is longer than {LONGEST_ROW} bytes: {allowed}")
     if b'"' in line:
         return wrong("has quotes: write the table without them")
+    if line.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return wrong("is UTF-16: write the table as ASCII or UTF-8")
+    if b"," not in line and (b";" in line or b"\t" in line):
+        return wrong("has semicolons or tabs between its cells: use commas")
+    if b"\r" in line.rstrip(b"\r\n"):
+        return wrong("has lines that end in CR alone: end them in LF or CRLF")
     names = [_shown(cell) for cell in _cells(line)]
     repeated = [name for i, name in enumerate(names) if name in names[:i]]
     if repeated:
@@ -115,6 +122,9 @@ def _columns_of(line, shapes, own, mistakes):
         pairs = zip(names, expected, strict=False)
         at = next((i for i, (name, other) in enumerate(pairs) if name != other), None)
         found = f"column {at + 1} is {names[at]}" if at is not None else f"ends at {names[-1]}"
+        without = columns_of_table(len(names) - len(HEAD), own=False)
+        if own and names == [_shown(name.encode()) for name in without]:
+            found = 'has no last column "weight", but the weights are your own'
         return wrong(f"{found}: {allowed}")
     return dim
 
@@ -190,17 +200,23 @@ class _Reader:
         if b'"' in line:
             return self._wrong(number, "has quotes: write the table without them")
         if len(cells) != count:
-            return self._wrong(number, f"has {len(cells)} cells, but the table has {count} columns")
+            told = f"has {len(cells)} cells, but the table has {count} columns"
+            comma = "; numbers have a decimal point, and cells no commas" * (len(cells) > count)
+            return self._wrong(number, told + comma)
         return cells
 
     def _begun(self, number, cells):
         """Problem, seed and n of the set that begins with a row, or None if they are wrong."""
         name = cells[0].decode("ascii", "replace")
         if name not in self.shapes:
+            told = f"column problem: {_shown(cells[0])} is no problem of the suite"
+            bare = name.partition("@")[0]
+            near = [bare] if bare in self.shapes else get_close_matches(name[:64], self.shapes, 1)
             self._wrong(
                 number,
-                f"column problem: {_shown(cells[0])} is no problem of the suite: bqlib "
-                "submission-template writes a list of them",
+                f'{told}; did you mean "{near[0]}"?'
+                if near
+                else f"{told}: bqlib submission-template writes a list of them",
             )
             return None
         seed = self._count(number, "seed", cells[1], 0, MOST_SEEDS - 1)

@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from bqlib.streams import stream
-from bqlib.suite.about import ABOUT, About
+from bqlib.suite.about import ABOUT, NOBODY, About
 from bqlib.suite.submission import shapes_of_suite, table_of
 from bqlib.suite.table import MOST_SEEDS, POINTS
 from bqlib.sweep.problems import SUITE
@@ -74,11 +74,11 @@ def write_template(folder, method, pools=False, seeds=5):
     about = {
         "method": method,
         "version": "1",
-        "authors": ["your name"],
+        "authors": [NOBODY],
         "citation": "",
         "licence": "CC-BY-4.0",
         "code": "",
-        "information": [],
+        "information": ["pool"] if pools else [],
         "suite": SUITE,
         "kind": "sequence",
         "weights": "bq",

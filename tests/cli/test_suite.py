@@ -43,6 +43,19 @@ def test_a_submission_is_scored(entry, capsys):
     assert {path.name for path in entry.iterdir()} == {p.name for p in before} | {"curves.zarr"}
 
 
+def test_what_is_worse_than_no_points_is_asked_about(tmp_path, capsys):
+    sets = [("box_1d_brownian", 0, [[0.5]], [100.0]), ("box_1d_bridge", 0, [[0.5]], [1.0])]
+    submitted.write(tmp_path / "mine", sets, weights="own")
+    assert main(["score", str(tmp_path / "mine")]) == 0
+    said = capsys.readouterr().out
+    assert "\nMMDs above that of no points: box_1d_brownian. Are weights, columns and" in said
+    assert main(["profile", str(tmp_path / "other")]) == 2
+    submitted.write(tmp_path / "other", sets, weights="own")
+    capsys.readouterr()
+    assert main(["profile", str(tmp_path / "other")]) == 2
+    assert f"is a submission without scores: bqlib score {tmp_path}" in capsys.readouterr().err
+
+
 def test_scores_go_where_they_are_asked_for(entry, capsys):
     assert main(["score", "entry", "--to", "elsewhere", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)

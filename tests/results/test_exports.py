@@ -8,7 +8,7 @@ import xarray as xr
 import bqlib
 from bqlib.cli.main import main
 from bqlib.results import exports
-from bqlib.schema import FAILED, MISSING
+from bqlib.schema import DOES_NOT_APPLY, FAILED, MISSING
 from bqlib.sweep.values import checked_label
 
 SWEEP = """
@@ -160,6 +160,13 @@ def test_a_folder_is_never_replaced_by_a_file(curves, tmp_path):
     (tmp_path / "d.csv").mkdir()
     with pytest.raises(IsADirectoryError, match="is a folder: give the name of a file"):
         exports.export(curves, tmp_path / "d.csv")
+
+
+def test_what_does_not_apply_has_no_rows(curves, tmp_path):
+    status = curves["status"].copy()
+    status[dict.fromkeys(status.dims, 0)] = DOES_NOT_APPLY
+    rows, missing = export(curves.assign(status=status), tmp_path / "a.csv")
+    assert (rows, missing) == (curves["mmd"].size - curves.sizes["n"], 0)
 
 
 def test_nothing_cannot_be_exported(curves, tmp_path):

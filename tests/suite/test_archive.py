@@ -11,6 +11,7 @@ import bqlib
 from bqlib.results.damage import sha256_of
 from bqlib.results.layout import Layout
 from bqlib.suite import archive
+from bqlib.suite.about import NOBODY
 from bqlib.suite.archive import ArchiveError, add, read_archive
 from bqlib.suite.mistakes import SubmissionError
 from bqlib.suite.recheck import check
@@ -168,3 +169,11 @@ def test_too_many_entries_are_told(entry, tmp_path, monkeypatch):
     assert list(check(tmp_path / "archive")) == [
         ("bqbench-1", ("bqbench-1: has more than 1 entries",))
     ]
+
+
+def test_authors_must_be_filled_in(tmp_path):
+    """An entry never changes, so that it could not be done later."""
+    submitted.write(tmp_path / "mine", [("box_1d_brownian", 0, [[0.5]])], authors=[NOBODY])
+    with pytest.raises(ArchiveError, match='authors: "your name" stands for them'):
+        add(tmp_path / "mine", tmp_path / "archive")
+    assert not (tmp_path / "archive").exists()

@@ -146,6 +146,10 @@ def test_nothing_is_written_that_could_not_be_scored(tmp_path):
         submitted.write(tmp_path / "a", [("box_1d_brownian", 0, [0.5])])
     with pytest.raises(TypeError, match="problem box_1d_brownian, seed 0 must hold real numbers"):
         submitted.write(tmp_path / "a", [("box_1d_brownian", 0, [[0.5 + 0.1j]])])
+    sets = [("box_1d_brownian", seed, np.full((3, 1), 0.5)) for seed in range(2)]
+    sets.append(("normal_1d_matern12", 0, [[0.5], [1e60]]))
+    with pytest.raises(SubmissionError, match=r"\(problem normal_1d_matern12, seed 0, 2 points\)$"):
+        submitted.write(tmp_path / "a", sets)
     assert not (tmp_path / "a").exists()
 
 

@@ -19,7 +19,8 @@ CELLS = [
     (2, 0, "/etc/passwd", 'column problem: "/etc/passwd" is no problem'),
     (2, 0, "", 'points.csv:2: column problem: "" is no problem'),
     (2, 0, " box_1d_brownian", '" box_1d_brownian" is no problem'),
-    (2, 0, "box_1d_brownian@1", '"box_1d_brownian@1" is no problem'),
+    (2, 0, "box_1d_brownian@1", '@1" is no problem of the suite; did you mean "box_1d_brownian"?'),
+    (2, 0, "box2d_eq", 'did you mean "box_2d_eq"?'),
     (2, 0, "\x1b[2Jbox", '"\\x1b[2Jbox" is no problem'),
     (2, 0, "é", '"\\xc3\\xa9" is no problem'),
     (
@@ -50,7 +51,7 @@ CELLS = [
     (2, 4, "1_0", 'column x_1: "1_0" is not a number'),
     (2, 4, "٠.5", "column x_1: "),
     (2, 4, "\uff11", "column x_1: "),
-    (2, 4, "0,5", "points.csv:2: has 8 cells, but the table has 7 columns"),
+    (2, 4, "0,5", "has 8 cells, but the table has 7 columns; numbers have a decimal point"),
     (2, 4, "0.5 ", 'column x_1: "0.5 " is not a number'),
     (2, 4, "--1", 'column x_1: "--1" is not a number'),
     (2, 4, ".", 'column x_1: "." is not a number'),
@@ -105,13 +106,14 @@ HEADS = [
     ("", "points.csv:1: is empty: the columns must be problem, seed, n, index, x_1, x_2, ..."),
     ("problem,seed,n,index,x_1,x_1,weight", 'has the column "x_1" twice'),
     ("seed,problem,n,index,x_1,x_2,weight", 'column 1 is "seed": the columns must be'),
-    ("problem,seed,n,index,x_1,x_2", 'column 6 is "x_2": the columns must be'),
+    ("problem,seed,n,index,x_1,x_2", 'has no last column "weight", but the weights are your own: '),
     ("problem,seed,n,index,x_2,x_1,weight", 'column 5 is "x_2"'),
     ("problem,seed,n,index,x_1,x_2,Weight", 'column 7 is "Weight"'),
     ("problem,seed,n,x_1,x_2,weight", 'column 4 is "x_1"'),
     ('"problem",seed,n,index,x_1,x_2,weight', "has quotes"),
-    (HEAD.replace(",", ";"), 'column 1 is "problem;seed;n;index'),
-    (HEAD.replace("weight", "x_3"), 'column 7 is "x_3"'),
+    (HEAD.replace(",", ";"), "has semicolons or tabs between its cells: use commas"),
+    (HEAD + "\rbox_1d_brownian,0,1,1,0.5,,1", "has lines that end in CR alone"),
+    (HEAD.replace("weight", "x_3"), 'has no last column "weight"'),
     (HEAD + ",x_3", 'column 7 is "weight"'),
     (HEAD + ",".join(f"x_{i}" for i in range(9000)), "is longer than 4096 bytes"),
     ("problem,seed,n,index," + ",".join(f"x_{i + 1}" for i in range(21)) + ",weight", "26 columns"),
@@ -123,6 +125,13 @@ def test_a_wrong_head_is_told(head, expected, own):
     put(own, [head, *rows(own)[1:]])
     (problem,) = said(own)
     assert expected in problem
+
+
+def test_a_table_as_windows_may_write_it_is_told(own):
+    text = (own / "points.csv").read_text()
+    (own / "points.csv").write_bytes(text.encode("utf-16"))
+    (problem,) = said(own)
+    assert problem == "points.csv:1: is UTF-16: write the table as ASCII or UTF-8"
 
 
 def test_rows_that_are_missing_repeated_or_mixed_are_told(own):
@@ -168,7 +177,7 @@ def test_kinds_and_weights_that_do_not_fit_the_table_are_told(own, sequence):
         in (problems[0])
     )
     change(sequence, weights="own")
-    assert 'column 6 is "x_2": the columns must be' in said(sequence)[0]
+    assert 'has no last column "weight"' in said(sequence)[0]
     head, *lines, _ = rows(sequence)
     shorter = [re.sub(r"^(\w+),0,5", r"\1,0,2", line) for line in lines[:2]]
     put(sequence, [head, *lines, *shorter, ""])
