@@ -39,7 +39,7 @@ def export(dataset, path, points=False):
     -------
     rows, missing : int
         Rows of the table (values of the MMD in a NetCDF file), and how many trials are missing.
-        Missing trials and those of a rule that does not apply have no rows; failed trials have rows,
+        Missing trials and those of a rule that does not apply have no rows; failed ones have rows,
         with the reason. A trial of a merged sweep with a smaller n has no rows beyond that n.
 
     Raises

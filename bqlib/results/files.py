@@ -196,6 +196,10 @@ def replacing(path):
                 os.rename(old, path)
             raise
         _sync(path.parent)
+    except OSError as error:
+        if error.filename is None:  # of writing, for example on a full disk
+            error.filename = str(path)
+        raise
     finally:
         for left in (new, old):
             _remove(left)

@@ -35,6 +35,7 @@ from bqlib.suite.table import MOST_BYTES as MOST_BYTES_OF_POINTS
 from bqlib.suite.table import POINTS
 from bqlib.sweep.problems import SUITE
 
+UNFINISHED_ENTRY = "is of an addition that did not finish: remove it, if none is going on"
 MOST_FILES = 10_000  # of an entry
 MOST_ENTRIES = 10_000
 DEEPEST = 3  # parts of a path below an entry
@@ -181,7 +182,11 @@ def read_archive(archive):
     found, problems = [], []
     with opened(archive) as top:
         names, strange = names_in(top)
-        problems += [f"{name}: {told}" for name, told in strange.items()]
+        problems += [
+            f"{name}: {told}"
+            for name, told in strange.items()
+            if not UNFINISHED.fullmatch(name.rpartition("/")[2])  # of no entry, or of none yet
+        ]
         for name in names:
             mistakes = Mistakes()
             with opened_suite(top) as suite, opened(name, suite) as here:
@@ -237,7 +242,7 @@ def names_in(top):
         for name in inside:
             place = f"{SUITE}/{printable(name)}"
             if UNFINISHED.fullmatch(name):
-                strange[place] = "was left by an addition that did not finish: remove it"
+                strange[place] = UNFINISHED_ENTRY
             elif not is_folder(suite, name):
                 strange[place] = "is no folder, or a link"
             else:

@@ -177,3 +177,10 @@ def test_authors_must_be_filled_in(tmp_path):
     with pytest.raises(ArchiveError, match='authors: "your name" stands for them'):
         add(tmp_path / "mine", tmp_path / "archive")
     assert not (tmp_path / "archive").exists()
+
+
+def test_an_addition_that_goes_on_hides_no_entry(tmp_path):
+    submitted.write(tmp_path / "mine", SETS)
+    path, _ = add(tmp_path / "mine", tmp_path / "archive")
+    (path.parent / f".{'0' * 32}.halves-1.1").mkdir()
+    assert [entry.definition.name for entry in read_archive(tmp_path / "archive")] == [path.name]

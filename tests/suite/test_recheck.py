@@ -13,7 +13,7 @@ import submitted
 from numcodecs import Blosc
 
 from bqlib.results.damage import sha256_of
-from bqlib.suite.archive import add
+from bqlib.suite.archive import UNFINISHED_ENTRY, add
 from bqlib.suite.recheck import EQUAL, _room, check
 from bqlib.suite.scores import score, scored_mmd
 from bqlib.suite.submission import write_submission
@@ -112,7 +112,7 @@ def test_what_is_too_much_is_told(entry):
     (entry.parent.parent / "README").touch()
     assert told(entry) == [
         "README: is not part of an archive, which has a folder bqbench-1 alone",
-        f"bqbench-1/.{'0' * 32}.halves-1.1: was left by an addition that did not finish: remove it",
+        f"bqbench-1/.{'0' * 32}.halves-1.1: {UNFINISHED_ENTRY}",
         "bqbench-1/file: is no folder, or a link",
         f"{NAME}/a: is a folder that no entry has: remove it",
         f"{NAME}/extra.txt: is not in entry.json: remove it",
