@@ -127,6 +127,7 @@ def _of_prefixes(
         points = points[:rank]
         weights = weighed(points)
         stop, rank = weights.stop or stop, len(weights.matrix)
+    points = points[:rank]
     if np.triu(weights.matrix, 1).any():
         raise ValueError(
             "weights of the first points use later points: row n of the matrix of a weight rule "

@@ -119,6 +119,15 @@ def test_curves_that_end_early_are_those_of_the_points_stored(seed):
         np.testing.assert_array_equal(short[name], curves[name], err_msg=name)
 
 
+def test_a_rule_without_any_weights_has_no_curve():
+    def none(embedding, points):
+        return PrefixWeights(np.empty((0, 0)), "weights stop at n = 0")
+
+    curves = trial(TARGET, KERNEL, iid, none, POOL, 5, 0)
+    assert np.isnan(curves["mmd"]).all() and curves["rank_reached"] == 0
+    assert curves["reason"] == "weights stop at n = 0"
+
+
 def test_fresh_pools_are_shared_too():
     fresh = Candidates(size=50, fresh=True)
     first = trial(TARGET, KERNEL, herding, uniform, fresh, 10, 5)["points"][0]

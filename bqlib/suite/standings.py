@@ -326,7 +326,7 @@ def about_matrix():
         "Median MMD over the seeds at the problem's n, or at the largest n submitted, which then "
         "stands beside it. The best of each row is bold. A dash: not entered, the method does not "
         "apply, or its seeds have no n in common. Where rounding may hide more than a tenth of "
-        "MMD\u00b2, the number is a bound that the MMD is not above."
+        "MMD², the number is a bound that the MMD is not above."
     )
 
 
