@@ -171,7 +171,9 @@ def profile(dataset, levels=None, *, budgets=None, factors=None, seconds=None):
     Raises
     ------
     ValueError
-        As :func:`points_to_levels` does.
+        As :func:`points_to_levels` does. If `seconds` lack a trial, or are not positive.
+    TypeError
+        If `seconds` is not a DataArray over dims of trials.
 
     Notes
     -----
@@ -246,7 +248,9 @@ def versus(dataset, levels=None, *, seconds=None):
     Raises
     ------
     ValueError
-        As :func:`points_to_levels` does.
+        As :func:`points_to_levels` does. If `seconds` lack a trial, or are not positive.
+    TypeError
+        If `seconds` is not a DataArray over dims of trials.
 
     Notes
     -----
@@ -409,13 +413,28 @@ def _cost(found, seconds):
     points = found["points"].values.copy()
     if seconds is None:
         return points, found["n"].values[:, None, None].astype(float)
-    given = seconds.expand_dims([dim for dim in TRIAL_DIMS if dim not in seconds.dims])
-    labels = {dim: found[dim] for dim in (*SWEEP_DIMS, "seed")}
-    times = given.sel(labels).transpose("algorithm", "problem", "seed").values[:, :, None]
+    times = _times(found, seconds)
     untimed = (found["status"].values[:, :, None] == OK) & np.isnan(times)
     cost = np.where(np.isfinite(points), times, points)
     longest = np.fmax.reduce(times, axis=(0, 2, 3))[:, None, None]
     return np.where(untimed, np.nan, cost), np.where(np.isnan(times), longest, times)
+
+
+def _times(found, seconds):
+    """Seconds of each trial, shape (A, P, 1, S); NaN where they are not known."""
+    if not isinstance(seconds, xr.DataArray) or not {*seconds.dims} <= {*TRIAL_DIMS}:
+        raise TypeError(
+            "seconds is not a DataArray of trials; take what curves.bq.seconds(results) gives"
+        )
+    given = seconds.expand_dims([dim for dim in TRIAL_DIMS if dim not in seconds.dims])
+    labels = {dim: found[dim] for dim in (*SWEEP_DIMS, "seed")}
+    try:
+        times = given.sel(labels).transpose("algorithm", "problem", "seed").values[:, :, None]
+    except KeyError as error:
+        raise ValueError(f"seconds lack some trials of these curves: {error.args[0]}") from None
+    if not (np.isnan(times) | ((times > 0) & np.isfinite(times))).all():
+        raise ValueError("seconds must be positive numbers, or NaN where they are not known")
+    return times
 
 
 def _range(cost, spent, dims):

@@ -278,6 +278,8 @@ def read_head(store):
 def _grid(array):
     """How many chunks an array has along each axis."""
     chunks = array["chunk_grid"]["configuration"]["chunk_shape"]
+    if any(chunk < 1 for chunk in chunks):
+        raise ValueError("an array has chunks of no size")
     return [-(-size // chunk) for size, chunk in zip(array["shape"], chunks, strict=True)]
 
 

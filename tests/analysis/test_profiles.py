@@ -191,6 +191,20 @@ def test_seconds_take_the_place_of_points():
     assert pair["ratio"] == 0  # in the seed that failed; 1/2 in the others
 
 
+def test_seconds_are_a_dataarray_of_positive_numbers_for_all_trials():
+    curves = two_rules()
+    seconds = xr.full_like(curves["status"], 2.0, dtype=float)
+    for found in (profiles.profile, profiles.versus):
+        for wrong in (3.0, seconds.values, seconds.expand_dims("n")):
+            with pytest.raises(TypeError, match=r"take what curves.bq.seconds\(results\) gives"):
+                found(curves, LEVELS, seconds=wrong)
+        for value in (0.0, -1.0, np.inf):
+            with pytest.raises(ValueError, match="seconds must be positive numbers, or NaN"):
+                found(curves, LEVELS, seconds=seconds.where(seconds["seed"] > 0, value))
+        with pytest.raises(ValueError, match="seconds lack some trials"):
+            found(curves, LEVELS, seconds=seconds.isel(seed=[0, 1]))
+
+
 def test_problems_without_a_curve_are_left_out_and_named():
     curves = two_rules(lengthscales=(0.5, 1.0))
     curves["status"].loc[{"lengthscale": 1.0}] = FAILED

@@ -141,6 +141,16 @@ def test_a_shape_without_end_is_not_listed(unrecorded):
     assert len(check(unrecorded).faults) >= 1000
 
 
+def test_chunks_of_no_size_are_told(unrecorded):
+    path = unrecorded / "curves.zarr" / "zarr.json"
+    content = json.loads(path.read_text())
+    array = content["consolidated_metadata"]["metadata"]["mmd"]
+    array["chunk_grid"]["configuration"]["chunk_shape"][0] = 0
+    path.write_text(json.dumps(content))
+    with pytest.raises(DamagedError, match="an array has chunks of no size"):
+        bqlib.open_results(unrecorded)
+
+
 def test_a_config_that_was_changed_is_told_without_a_manifest(unrecorded):
     path = unrecorded / "curves.zarr" / "zarr.json"
     path.write_text(path.read_text().replace(r"\"n\": 12", r"\"n\": 13"))
