@@ -105,7 +105,6 @@ def submission_of(results, algorithm, to):
         "citation": "",
         "licence": "CC0-1.0",
         "code": "",
-        "information": [],
         "suite": SUITE,
     }
     try:

@@ -5,7 +5,41 @@ import json
 import numpy as np
 
 from bqlib.schema import OK
+from bqlib.suite.about import INFORMATION
 from bqlib.sweep.problems import problems as problems_of_suite
+
+# What the points of each design use of the target and the pool, beyond the kernel.
+USED = {
+    **dict.fromkeys(["grid", "halton", "latin_hypercube", "lattice", "sobol"], ()),
+    "iid": ("draws",),
+    "stein_thinning": ("score", "pool"),
+    **dict.fromkeys(["p_greedy", "rpcholesky"], ("pool",)),
+    **dict.fromkeys(
+        [
+            *("block_sbq", "compress", "fp_greedy", "frank_wolfe", "herding", "joint"),
+            *("kernel_thinning", "msip", "omp", "recombination", "sbq"),
+            "bqlib.designs.first_of_pool:recombination_from_10n",
+        ],
+        ("z", "pool"),
+    ),
+}
+
+
+def information_of(algorithm):
+    """What a rule of a sweep uses, in the words of ``submission.json``; None if nobody said.
+
+    Weights that are neither uniform nor BQ use the kernel mean too.
+
+    Parameters
+    ----------
+    algorithm : dict
+        As the config of results has it.
+    """
+    used = USED.get(algorithm["design"])
+    if used is None:
+        return None
+    used = {*used, *([] if algorithm["weights"] in ("uniform", "bq") else ["z"])}
+    return tuple(word for word in INFORMATION if word in used)
 
 
 def point_sets_of(curves, algorithm):
@@ -20,7 +54,8 @@ def point_sets_of(curves, algorithm):
     Returns
     -------
     facts : dict
-        ``kind`` and ``weights``, as ``submission.json`` has them.
+        ``kind``, ``weights`` and ``information``, as ``submission.json`` has them. Of a design that
+        is not bqlib's, the last is empty.
     sets : list of tuple
         For :func:`bqlib.suite.submission.write_submission`. Of a sequence with uniform or BQ
         weights all points are there, and so its whole curve. Of any other rule results keep the
@@ -55,6 +90,7 @@ def point_sets_of(curves, algorithm):
     facts = {
         "kind": "set" if a_set else "sequence",
         "weights": about["weights"] if prefixes else "own",
+        "information": list(information_of(about) or ()),
     }
     sets, left_out = [], []
     part = curves.sel(algorithm=algorithm).isel(kernel=0, lengthscale=0)

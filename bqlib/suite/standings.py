@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bqlib.suite.about import About
+from bqlib.suite.of_results import information_of
 from bqlib.suite.scores import SUBMITTED, table_of_scores
 from bqlib.sweep.problems import SUITE
 from bqlib.sweep.problems import problems as problems_of_suite
@@ -33,6 +34,8 @@ class Method:
         What the submission says of itself; None for a rule of a run.
     source : str
         The archive, or the name of the run.
+    information : tuple of str, optional
+        What it uses, as in ``submission.json``; None if nobody said.
     """
 
     method: str
@@ -42,6 +45,7 @@ class Method:
     scores: dict
     about: About | None = None
     source: str = ARCHIVE
+    information: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,7 @@ def methods_of(entries):
             if name in suite and suite[name].sha256 == scored.sha256
         }
         facts = about.method, about.version, about.kind, about.weights
-        found.append(Method(*facts, scores, about))
+        found.append(Method(*facts, scores, about, information=tuple(about.information)))
     return found
 
 
@@ -137,7 +141,9 @@ def methods_of_run(curves):
                 "says of itself"
             )
         scores = {row["problem"]: row for row in rows}
-        found.append(Method(*facts, scores, source=config["name"]))
+        found.append(
+            Method(*facts, scores, source=config["name"], information=information_of(algorithm))
+        )
     return found
 
 
@@ -206,7 +212,7 @@ def summary_table(table):
     rows = []
     for row in table.rows:
         method = row.method
-        used = ", ".join(method.about.information) or "nothing" if method.about else "-"
+        used = method.information
         rows.append(
             [
                 method.method,
@@ -218,7 +224,7 @@ def summary_table(table):
                 method.source,
                 method.kind,
                 method.weights,
-                used,
+                "-" if used is None else ", ".join(used) or "nothing",
             ]
         )
     half = len(problems_of_suite()) / 2

@@ -6,9 +6,10 @@ import submitted
 
 import bqlib
 from bqlib.schema import FAILED
-from bqlib.suite.of_results import point_sets_of
+from bqlib.suite.of_results import USED, information_of, point_sets_of
 from bqlib.suite.scores import score
 from bqlib.sweep.problems import problems
+from bqlib.sweep.registry import PLACES, find
 
 PROBLEMS = ["box_1d_korobov1", "mixture_1d_matern32", "logistic_5d_stein"]
 RULES = ["sobol_bq", "iid", "stein_thinning", "sbq_nonnegative"]
@@ -20,6 +21,25 @@ def curves(tmp_path_factory):
     folder = tmp_path_factory.mktemp("results")
     submitted.run(experiment, folder)
     return bqlib.open_results(folder).load()
+
+
+def test_what_each_design_of_bqlib_uses_is_known():
+    assert not {*PLACES["design"]} - {*USED}
+    for name in {*USED} - {*PLACES["design"]}:
+        assert callable(find("design", name))
+
+
+def test_a_rule_says_what_it_uses(curves):
+    used = {rule: point_sets_of(curves, rule)[0]["information"] for rule in RULES}
+    assert used == {
+        "sobol_bq": [],
+        "iid": ["draws"],
+        "stein_thinning": ["score", "pool"],
+        "sbq_nonnegative": ["z", "pool"],
+    }
+    assert information_of({"design": "rpcholesky", "weights": "bq"}) == ("pool",)
+    assert information_of({"design": "rpcholesky", "weights": "simplex"}) == ("z", "pool")
+    assert information_of({"design": "mine.py:design", "weights": "bq"}) is None
 
 
 @pytest.mark.parametrize("rule", RULES)

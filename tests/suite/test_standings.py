@@ -159,10 +159,13 @@ def test_rules_of_a_run_join_the_table(archive, tmp_path):
     assert np.isclose(iid.scores[BROWNIAN]["mmd"], expected, rtol=1e-15)
     table = standings([*methods_of(read_archive(archive)), iid, latin, stein])
     _, rows, _ = summary_table(table)
-    assert {row[0]: row[6] for row in rows} == {
-        "halves": "archive", "other": "archive", "iid": "small", "latin_hypercube": "small",
-        "stein_thinning": "small",
-    }  # fmt: skip
+    assert {row[0]: (row[6], row[9]) for row in rows} == {
+        "halves": ("archive", "z, pool"),
+        "other": ("archive", "nothing"),
+        "iid": ("small", "draws"),
+        "latin_hypercube": ("small", "nothing"),
+        "stein_thinning": ("small", "score, pool"),
+    }
     assert "3 of them are rules that bqlib ran, in small." in markdown(table)
     others = [replace(iid, source="other_run"), iid]
     assert names_of(standings(others)) == [
