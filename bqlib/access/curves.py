@@ -19,8 +19,6 @@ from bqlib.schema import FAILED, OK, SWEEP_DIMS
 from bqlib.sweep.blas import one_blas_thread
 from bqlib.sweep.objects import experiments_of, united
 
-_SHUT_DOWN = "a trial was cancelled: its executor or client was shut down meanwhile"
-
 
 def curves(
     target,
@@ -203,8 +201,6 @@ def _outcomes(trials, on, workers):
                 running[submit(attempt, *trial)] = index
             except lost as error:
                 yield index, _lost(error)
-            except RuntimeError as error:  # so executors refuse work when they are shut down
-                raise RuntimeError(_SHUT_DOWN) from error
         for future in running:
             future.add_done_callback(ended.put)
         for _ in range(len(running)):
@@ -214,7 +210,9 @@ def _outcomes(trials, on, workers):
             except lost as error:
                 outcome = _lost(error)
             except CancelledError:
-                raise RuntimeError(_SHUT_DOWN) from None
+                raise RuntimeError(
+                    "a trial was cancelled: its executor or client was shut down meanwhile"
+                ) from None
             yield running.pop(future), outcome
 
 

@@ -194,29 +194,24 @@ def test_a_worker_that_dies_costs_its_trials_and_no_others():
     assert set(status.sel(seed=1).values) == {2}
 
 
-@pytest.mark.parametrize("early", [True, False], ids=["before the second", "after the second"])
-def test_an_executor_that_is_shut_down_meanwhile_is_told(early):
-    shut, submitted = Event(), Event()
+def test_trials_that_are_cancelled_are_told():
+    all_submitted = Event()
 
     class Shared(ThreadPoolExecutor):
         trials = 0
 
         def submit(self, *work):
-            if self.trials == 1 and early:
-                shut.wait()
             future = super().submit(*work)
             self.trials += 1
-            if self.trials == 2:
-                submitted.set()
+            if self.trials == SMALL["seeds"]:
+                all_submitted.set()
             return future
 
     executor = Shared(1)
 
     def shutting(target, kernel, n, *, rng, candidates):
-        if not early:
-            submitted.wait()
+        all_submitted.wait()
         executor.shutdown(wait=False, cancel_futures=True)
-        shut.set()
         return bqlib.iid(target, kernel, n, rng=rng, candidates=candidates)
 
     rule = {"name": "shutting", "design": shutting, "weights": bq}
