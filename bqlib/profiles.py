@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bqlib.arrays import Array, Indices
+from bqlib.arrays import Array, Indices, Mask
 from bqlib.checks import checked_array
 from bqlib.over_seeds import student_interval
 
@@ -222,7 +222,9 @@ def versus(points: Array, level: float = 0.95) -> Versus:
     Notes
     -----
     A seed gives one number, so that the interval respects what problems and levels of a seed have
-    in common. Seeds with fewer problems than others give none. Intervals need 5 seeds. The ratio of
+    in common. Where problems differ in their number of seeds, the ratio is of those with at
+    least as many as the median problem, in the seeds that all of these have. Intervals need 5
+    seeds. The ratio of
     a pair is 0 or infinite if it is so in some seed, where one of the two alone gets to more than
     2/5 of what either does. It has no interval then, unless all seeds agree, and is NaN if they do
     not agree on which of the two it is. The middle fifth is less coarse than a median, whose t
@@ -259,12 +261,20 @@ def versus(points: Array, level: float = 0.95) -> Versus:
         with np.errstate(invalid="ignore"):  # 0/0 of a problem that one was not tried on
             shares = [_mean(own.sum(axis=(1, 2)) / tried) for own in outcomes]
         wins[pair], ties[pair], neither[pair] = shares[:2], shares[2], shares[3]
-        of_seeds = both.any(axis=1).sum(axis=0)
-        full = less[..., of_seeds == of_seeds.max()]
+        own_problems, own_seeds = _full_part(both.any(axis=1))
+        full = less[own_problems][..., own_seeds]
         mean, lower, upper = student_interval(middles(full.reshape(-1, full.shape[-1]).T), level)
         middle[pair], low[pair], high[pair] = (mean, -mean), (lower, -upper), (upper, -lower)
     ratio, ratio_low, ratio_high = np.exp([middle, low, high])
     return Versus(wins, ties, wins.T, neither, ratio, ratio_low, ratio_high, problems)
+
+
+def _full_part(tried: Mask) -> tuple[Mask, Mask]:
+    """The problems and seeds, of some (P, S), that a ratio is of: all of these were tried."""
+    counts = tried.sum(axis=1)
+    some = np.sort(counts[counts > 0])
+    problems = counts >= some[(len(some) - 1) // 2]
+    return problems, tried[problems].all(axis=0)
 
 
 def middles(values: Array) -> Array:

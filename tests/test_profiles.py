@@ -48,6 +48,17 @@ def test_seeds_of_one_problem_give_it_no_more_weight():
     assert pair.ratio[0, 1] == np.inf and np.isnan(pair.ratio_low[0, 1])  # of the full seed alone
 
 
+def test_one_more_problem_with_one_seed_leaves_the_ratio_as_it_is():
+    rng = np.random.default_rng(0)
+    points = rng.integers(1, 9, (2, 4, 7, 5)).astype(float)
+    more = np.full((2, 1, 7, 5), np.nan)
+    more[..., 0] = 3.0
+    before, after = profiles.versus(points), profiles.versus(np.concatenate([points, more], 1))
+    for name in ("ratio", "ratio_low", "ratio_high"):
+        np.testing.assert_array_equal(getattr(before, name), getattr(after, name))
+    assert np.isfinite(after.ratio_low[0, 1]) and after.problems[0, 1] == 5
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_average_runtime_shares_what_all_seeds_spent_among_those_that_got_there(seed):
     points, spent = table(seed, seeds=4), np.array([8, 9, 10, 11])[:, None, None]

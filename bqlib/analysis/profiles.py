@@ -87,7 +87,10 @@ def points_to_levels(dataset, levels=None):
     labels, names = _labels_and_names(curves, problems)
     shape = (len(labels), *(curves.sizes[dim] for dim in ("algorithm", "seed", "n")))
     mmd = curves["mmd"].values.reshape(shape).copy()
-    status = curves["status"].values.reshape(shape[:3])
+    status = curves["status"].values.reshape(shape[:3]).copy()
+    # Where a run was merged with one of more seeds, these have no status.
+    inapplicable = (status == DOES_NOT_APPLY).any(axis=2, keepdims=True)
+    status[(status == MISSING) & inapplicable] = DOES_NOT_APPLY
     mmd[status != OK] = np.nan
     largest = _largest(mmd, status, dataset, [problems.get(name) for name in names])
     for own, n in zip(mmd, largest, strict=True):

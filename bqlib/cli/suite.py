@@ -169,7 +169,7 @@ COMMANDS = (
             "Checks the points of a submission and says by row what is wrong with them, or "
             "computes every MMD from the points alone, writes the curves and prints for each "
             "problem the MMD at the largest n (the median over seeds), the best one known, and how "
-            "many levels at least half of the seeds reach. Nothing of the submission is run."
+            "many levels more than half of the seeds reach. Nothing of the submission is run."
         ),
         examples=("bqlib score kmeans", "bqlib score kmeans --to results/kmeans --json"),
         arguments=(

@@ -17,7 +17,7 @@ from bqlib.results.damage import is_there, read_object
 from bqlib.results.layout import CLAIMS, RATES, Layout, cell_of, path_of_head
 from bqlib.results.retry import advice
 from bqlib.results.store import find_curves, open_curves, open_dataset
-from bqlib.results.text import aligned, ranges
+from bqlib.results.text import aligned, printable, ranges
 from bqlib.results.timings import read_timing
 from bqlib.results.used import timings_used
 from bqlib.schema import (
@@ -279,4 +279,4 @@ def as_text(about):
             parts += ["", heading, aligned(about[key])]
             if key == "failed":
                 parts += about["advice"]
-    return "\n".join(parts) + "\n"
+    return "\n".join(map(printable, "\n".join(parts).split("\n"))) + "\n"

@@ -34,12 +34,21 @@ def write_atomically(path, data):
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    _sync(path.parent)  # the rename itself
+    _sync_names(path.parent)  # the rename itself
 
 
 def _sync(path):
     """Wait until a file or a folder is on the disk; of a folder, the names in it."""
     opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+def _sync_names(folder):
+    """Wait until the names in a folder, which may be a link of a user, are on the disk."""
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(opened)
     finally:
@@ -164,7 +173,7 @@ def making(path):
         yield new
         _sync_all(new)
         os.rename(new, path)  # which replaces no folder that holds anything
-        _sync(path.parent)
+        _sync_names(path.parent)
     finally:
         _remove(new)
 
@@ -195,7 +204,7 @@ def replacing(path):
             if old.exists():
                 os.rename(old, path)
             raise
-        _sync(path.parent)
+        _sync_names(path.parent)
     except OSError as error:
         if error.filename is None:  # of writing, for example on a full disk
             error.filename = str(path)

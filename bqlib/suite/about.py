@@ -2,13 +2,15 @@
 
 import json
 import re
+from functools import cache
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, ValidationError, field_validator
 
 from bqlib.suite.jsonfile import read_json
-from bqlib.sweep import registry
+from bqlib.sweep import registry, yamlfile
 from bqlib.sweep.problems import SUITE
+from bqlib.sweep.shipped import SUITE_SWEEP
 from bqlib.sweep.values import Label, Positive
 from bqlib.sweep.words import Keys, problems_in, quoted, unknown
 
@@ -30,8 +32,15 @@ def _word_of(kind, allowed):
     return Annotated[str, AfterValidator(check)]
 
 
+@cache
+def _rules_of_suite():
+    """Names of the rules that ``bqlib run suite`` compares."""
+    rules = yamlfile.read(SUITE_SWEEP)[0]["algorithms"]
+    return {rule if isinstance(rule, str) else rule["name"] for rule in rules}
+
+
 def _method(value):
-    if value in registry.ALGORITHMS:
+    if value in registry.ALGORITHMS or value in _rules_of_suite():
         raise ValueError(f"{quoted(value)} is an algorithm of bqlib: choose another label")
     return value
 

@@ -1,6 +1,7 @@
 """Checking an archive: every file against the definitions, and every submission scored again."""
 
 import os
+import re
 import tempfile
 
 import google_crc32c
@@ -35,6 +36,8 @@ MOST_ROOM = 0.5  # of an MMD: what float64 gives is right to a third of it, or e
 # BQ weights of points that nearly repeat each other round in other ways on other processors.
 WEIGHTS = ("weights", "weight_sum", "weight_l1", "min_weight")
 WEIGHTS_EQUAL = 1e-3  # of the largest
+VERSIONS = ("bqlib_version", "numpy_version", "scipy_version", "blas", "git_commit")
+_VERSION = re.compile(r"[ -~]{0,200}")
 
 
 def check(archive):
@@ -153,13 +156,11 @@ def _files_in(here, definition, mistakes):
 
 def _compare_scores(definition, dataset, mistakes):
     """Compare the scores in a definition with those of the points."""
-    mmds = scored_mmd(dataset)
-    room = _room(dataset, mmds)
-    more, fewer = (
-        {row["problem"]: row["levels"] for row in rows_of(dataset, others)}
-        for others in (mmds - room, mmds + room)
+    least, most = _scored_elsewhere(dataset)
+    low, rows, high = (
+        {row["problem"]: row for row in rows_of(dataset, mmds)}
+        for mmds in (least, scored_mmd(dataset), most)
     )
-    rows = {row["problem"]: row for row in rows_of(dataset, mmds)}
     stored = definition.problems
     for name in sorted(rows.keys() ^ stored.keys()):
         other = "has no scores" if name in rows else "has scores, but no points"
@@ -170,26 +171,39 @@ def _compare_scores(definition, dataset, mistakes):
             if row[key] != getattr(own, key):
                 told = f"problem {name}: {key} is {getattr(own, key)}, not {row[key]}"
                 mistakes.add(DEFINITION, 0, told)
-        if not fewer[name] <= own.levels <= more[name]:
+        if not high[name]["levels"] <= own.levels <= low[name]["levels"]:
             told = f"problem {name}: levels is {own.levels}, not {row['levels']}"
             mistakes.add(DEFINITION, 0, told)
-        if not _equal(own.mmd, row["mmd"], room.sel(target=name, n=row["n"])):
+        ends = low[name]["mmd"], high[name]["mmd"]
+        if not (
+            own.mmd == row["mmd"] if None in (own.mmd, *ends) else ends[0] <= own.mmd <= ends[1]
+        ):
             told = f"problem {name}: mmd is {own.mmd}, but that of the points is {row['mmd']}"
             mistakes.add(DEFINITION, 0, told)
 
 
-def _room(dataset, mmd):
+def _scored_elsewhere(dataset):
+    """The least and the largest MMDs that count where another processor rounds.
+
+    If rounding counts in full, the least is the MMD without it, but not below the rounding itself.
+    """
+    mmd, of_square, room = scored_mmd(dataset), rounding_of_square(dataset), _digits(dataset)
+    least = np.sqrt(np.maximum(mmd**2 - of_square, of_square))
+    return np.minimum(least, mmd) - room, np.sqrt(mmd**2 + 2 * of_square) + room
+
+
+def _room(dataset):
     """By how much MMDs may differ where another processor rounds: the form of the curves."""
+    mmd = dataset["mmd"]
+    of_mmd = np.minimum(rounding_of_square(dataset) / mmd, MOST_ROOM * mmd).fillna(0)
+    return (_digits(dataset) + of_mmd).transpose(*mmd.dims)
+
+
+def _digits(dataset):
+    """By how much MMDs may differ in any case, over targets."""
     suite = problems_of_suite()
     variances = np.array([suite[name].prior_variance for name in dataset["target"].values])
-    of_mmd = np.minimum(rounding_of_square(dataset) / mmd, MOST_ROOM * mmd).fillna(0)
-    return (EQUAL * np.sqrt(dataset["target"].copy(data=variances)) + of_mmd).transpose(*mmd.dims)
-
-
-def _equal(stored, mmd, room):
-    if stored is None or mmd is None:
-        return stored is mmd
-    return abs(stored - mmd) <= float(room.max())
+    return EQUAL * np.sqrt(dataset["target"].copy(data=variances))
 
 
 def _compare_curves(stored, fresh, dataset, mistakes):
@@ -227,7 +241,7 @@ def _same(found, expected, of_weights):
 
 def _compare_mmds(path, found, expected, head, dataset, mistakes):
     """Compare a chunk of MMDs; targets are its first axis."""
-    names, room = dataset["target"].values.tolist(), _room(dataset, dataset["mmd"]).values
+    names, room = dataset["target"].values.tolist(), _room(dataset).values
     first = int(path.rpartition("/")[2].split(".")[1]) * _chunk(head)[0]
     for i, name in enumerate(names[first : first + len(found)]):
         off = np.abs(found[i] - expected[i]) > room[first + i]
@@ -240,8 +254,10 @@ def _metadata(data, of_store):
     try:
         content = json_object(data)
         if of_store:
-            kept = ("config", "config_sha256", "submission", "schema_version")
-            content["attributes"] = {key: content["attributes"].get(key) for key in kept}
+            of_software = {key: "" for key in VERSIONS if key in content["attributes"]}
+            if not all(_VERSION.fullmatch(content["attributes"][key]) for key in of_software):
+                return "a version is no plain text"
+            content["attributes"] |= of_software
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         return str(error)
     return content

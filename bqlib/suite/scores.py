@@ -15,7 +15,7 @@ from bqlib.results.damage import DamagedError, read_head
 from bqlib.results.layout import Layout, has_results, head
 from bqlib.results.lazy import in_memory
 from bqlib.results.store import labels_of, provenance, write_curves
-from bqlib.schema import DOES_NOT_APPLY, OF_PROBLEM, OK, SWEEP_DIMS
+from bqlib.schema import DOES_NOT_APPLY, FAILED, MISSING, OF_PROBLEM, OK, SWEEP_DIMS
 from bqlib.suite.mistakes import Mistakes
 from bqlib.suite.table import POINTS
 from bqlib.sweep.blas import one_blas_thread
@@ -29,7 +29,7 @@ SUBMITTED = "submission"  # in place of a design and a weight rule, and the attr
 RULES = {"uniform": uniform, "bq": bq, "own": own}
 LARGEST_HEAD = 2**26  # bytes; those of the suite's scores take 1 MB
 NOT_ENTERED = "the problem was not entered"
-LEVELS_FROM = 0.5  # of the seeds must reach a level
+LEVELS_FROM = 0.5  # more of the seeds must reach a level
 # Of (sum of absolute weights)^2 times the kernel's height: how an MMD^2 may round elsewhere.
 ROUNDING = 64 * np.finfo(float).eps
 UNSURE = 0.1  # of an MMD^2: beyond, its rounding counts in full
@@ -49,7 +49,8 @@ def score(submission):
         ``.bq``. Its targets are all problems of the suite. Those that were not entered have status
         3, as if the method did not apply to them; seeds that were not have status 0. The one
         algorithm has the name of the method. The attribute ``submission`` holds what the submission
-        says of itself and the sha256 of its files.
+        says of itself and the sha256 of its files. ``mmd2_rounding``, which no sweep has, is by how
+        much each MMD^2 may round, see :func:`rounding_of_square`.
 
     Raises
     ------
@@ -86,6 +87,7 @@ def score(submission):
     experiment = experiment_of(submission)
     labels = labels_of(experiment)
     arrays = empty_arrays({name: len(each) for name, each in labels.items()}, SWEEP_DIMS)
+    heights = np.full_like(arrays["mmd"], np.nan)
     for i, name in enumerate(labels["target"]):
         if name not in submission.sets:
             arrays["status"][i] = DOES_NOT_APPLY
@@ -110,10 +112,15 @@ def score(submission):
                     else:
                         arrays[variable][at] = values
                 arrays["status"][at] = OK
+                for n, found in sets.items():  # of a sequence, the last one has all its points
+                    height = kernel.diagonal(found.points).max()
+                    heights[at][n - 1 if submission.about.kind == "set" else ...] = height
     mistakes.refuse()
     facts = submission.about.model_dump() | {"sha256": submission.sha256}
     attributes = {SUBMITTED: json.dumps(facts, sort_keys=True, allow_nan=False)}
-    return in_memory(arrays, labels, provenance(experiment) | attributes)
+    dataset = in_memory(arrays, labels, provenance(experiment) | attributes)
+    rounding = _rounding_of_square(dataset["mmd"].copy(data=heights), dataset["weight_l1"])
+    return dataset.assign(mmd2_rounding=rounding)
 
 
 def experiment_of(submission):
@@ -174,7 +181,7 @@ def write_scores(dataset, folder):
         raise FileExistsError(
             f"{folder} holds results that are no scores of a submission: give another folder"
         )
-    write_curves(dataset, at.curves)
+    write_curves(dataset.drop_vars("mmd2_rounding", errors="ignore"), at.curves)
     return at.curves
 
 
@@ -191,8 +198,9 @@ def table_of_scores(dataset):
     list of dict
         For each problem that was entered ``problem``, ``seeds``, ``n`` (the largest that all seeds
         have), ``mmd`` (its median over seeds, see :func:`scored_mmd`; None if seeds have no n in
-        common), ``of_no_points`` (the MMD of no points), ``best_known`` (the least MMD known at any
-        n), ``levels`` (how many at least half of the seeds reach) and ``of_levels``.
+        common, or half of them failed), ``of_no_points`` (the MMD of no points), ``best_known``
+        (the least MMD known at any n), ``levels`` (how many more than half of the seeds reach;
+        those that failed reach none) and ``of_levels``.
     """
     return rows_of(dataset, scored_mmd(dataset))
 
@@ -219,11 +227,16 @@ def scored_mmd(dataset):
 def rounding_of_square(dataset):
     """By how much each MMD^2 may round, of the form of the curves; NaN where there are no weights.
 
+    It is 64 eps (sum |w|)^2 max k(x, x).
+
     Parameters
     ----------
     dataset : xarray.Dataset
-        As :func:`score` gives it, or of one algorithm of a sweep of problems.
+        As :func:`score` gives it, or of one algorithm of a sweep of problems. The latter has of a
+        set the points of the largest n alone, which then stand for those of every n.
     """
+    if "mmd2_rounding" in dataset:
+        return dataset["mmd2_rounding"]
     heights = []
     for name in dataset["target"].values.tolist():
         points = dataset["points"].sel(target=name).values.reshape(-1, dataset.sizes["dim"])
@@ -231,7 +244,11 @@ def rounding_of_square(dataset):
         points = points[np.isfinite(points[:, 0]), : target.dim]
         heights.append(kernel.diagonal(points).max() if len(points) else np.nan)
     heights = dataset["target"].copy(data=np.array(heights))
-    return (ROUNDING * heights * dataset["weight_l1"] ** 2).transpose(*dataset["mmd"].dims)
+    return _rounding_of_square(heights, dataset["weight_l1"])
+
+
+def _rounding_of_square(heights, weight_l1):
+    return (ROUNDING * heights * weight_l1**2).transpose(*weight_l1.dims)
 
 
 def rows_of(dataset, mmds_that_count):
@@ -242,23 +259,24 @@ def rows_of(dataset, mmds_that_count):
         if name not in entered:
             continue
         trials = dataset.sel(target=name).squeeze(("kernel", "lengthscale", "algorithm"))
-        tried = trials["status"].values == OK
-        if not tried.any():
+        status = trials["status"].values
+        if not (status == OK).any():
             continue
-        ranks = trials["rank_reached"].values[tried].astype(int)
+        tried, failed = status != MISSING, status[status != MISSING] == FAILED
+        ranks = trials["rank_reached"].values[status == OK].astype(int)
         mmds = mmds_that_count.sel(target=name).squeeze(("kernel", "lengthscale", "algorithm"))
-        mmds = mmds.values[tried]
-        by_all = np.flatnonzero(np.isfinite(trials["weight_sum"].values[tried]).all(axis=0))
+        mmds = np.where(failed[:, None], np.inf, mmds.values[tried])
+        by_all = np.flatnonzero(np.isfinite(trials["weight_sum"].values[status == OK]).all(axis=0))
         largest = int(by_all[-1]) + 1 if len(by_all) else int(ranks.max())
         last = np.median(mmds[:, largest - 1]) if len(by_all) else np.nan
         least = np.nanmin(mmds, axis=1, initial=np.inf)
-        reached = (least[:, None] <= np.array(problem.levels)).mean(axis=0) >= LEVELS_FROM
+        reached = (least[:, None] <= np.array(problem.levels)).mean(axis=0) > LEVELS_FROM
         rows.append(
             {
                 "problem": name,
                 "seeds": int(tried.sum()),
                 "n": largest,
-                "mmd": None if np.isnan(last) else float(last),
+                "mmd": float(last) if np.isfinite(last) else None,
                 "of_no_points": float(np.sqrt(problem.prior_variance)),
                 "best_known": min((mmd for _, mmd, _ in problem.best_known), default=None),
                 "levels": int(reached.sum()),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from bqlib.results.text import one_line, printable
 from bqlib.suite.about import About
 from bqlib.suite.of_results import information_of
 from bqlib.suite.scores import SUBMITTED, table_of_scores
@@ -130,8 +131,8 @@ def methods_of_run(curves):
     for algorithm in config["algorithms"]:
         rows = table_of_scores(curves[used].sel(algorithm=[algorithm["name"]]).load())
         facts = (
-            algorithm["name"],
-            str(curves.attrs["bqlib_version"]),
+            printable(algorithm["name"]),
+            printable(str(curves.attrs["bqlib_version"])),
             "set" if algorithm["sizes"] else "sequence",
             algorithm["weights"],
         )
@@ -142,7 +143,12 @@ def methods_of_run(curves):
             )
         scores = {row["problem"]: row for row in rows}
         found.append(
-            Method(*facts, scores, source=config["name"], information=information_of(algorithm))
+            Method(
+                *facts,
+                scores,
+                source=printable(config["name"]),
+                information=information_of(algorithm),
+            )
         )
     return found
 
@@ -201,8 +207,8 @@ def ratio_of(method, problem, best):
 def summary_table(table):
     """Headings, rows of text, and for each column the numbers of the rows that are best in it.
 
-    In what counts the problems entered alone, only methods can be best that entered at least half
-    of the suite: those that enter few can choose them.
+    In what counts the problems entered alone, only methods can be best that have an MMD on at least
+    half of the suite: those that enter few can choose them.
     """
     headings = [
         "Method", "Levels reached, of all", "Levels reached, of those entered",
@@ -228,7 +234,10 @@ def summary_table(table):
             ]
         )
     half = len(problems_of_suite()) / 2
-    of_many = [len(row.method.scores) >= half for row in table.rows]
+    of_many = [
+        sum(scored["mmd"] is not None for scored in row.method.scores.values()) >= half
+        for row in table.rows
+    ]
     best = {1: _largest([row.levels for row in table.rows])}
     for column, key, sign in ((2, "levels_entered", 1), (3, "ratio", -1)):
         values = [sign * getattr(row, key) for row in table.rows]
@@ -292,7 +301,7 @@ def short(mmd):
 def markdown(table):
     """The table as Markdown."""
     headings, rows, best = summary_table(table)
-    lines = [f"# Methods on {SUITE}", "", explanation(table), ""]
+    lines = [f"# Methods on {SUITE}", "", plain(explanation(table)), ""]
     lines += _markdown_table(headings, _bold(rows, best), NUMBERS)
     lines += ["", "## MMD by problem", "", plain(about_matrix()), ""]
     rows = []
@@ -318,11 +327,11 @@ def explanation(table):
     of_runs = f"; {ours} of them are rules that bqlib ran, in {', '.join(runs)}" if runs else ""
     return (
         f"{len(table.rows)} methods on the {len(problems_of_suite())} problems of {SUITE}"
-        f"{of_runs}. A level is an MMD to be reached: it counts if at least half "
+        f"{of_runs}. A level is an MMD to be reached: it counts if more than half "
         "of the seeds reach it at some n. Problems that were not entered count as none reached in "
         "the levels of all. MMDs are those at the largest n submitted, medians over the seeds. The "
         "best MMD of a problem is its record, or the least of this table. The best of a column is "
-        "bold, in the columns on the problems entered among methods that entered at least half."
+        "bold, in the columns on the problems entered among methods with an MMD on at least half."
     )
 
 
@@ -357,7 +366,7 @@ def list_of_entries(table):
 
 
 def plain(text):
-    """Text that Markdown takes for nothing else.
+    """Text that Markdown takes for nothing else, in one line and without control codes.
 
     Examples
     --------
@@ -365,7 +374,7 @@ def plain(text):
     >>> print(plain("<b> [x](http://y)"))
     \\<b\\> \\[x\\](http\\://y)
     """
-    return _MARKS.sub(lambda found: f"\\{found[0]}", " ".join(text.split()))
+    return _MARKS.sub(lambda found: f"\\{found[0]}", one_line(text))
 
 
 def _markdown_table(headings, rows, numbers):

@@ -8,6 +8,7 @@ PROJECT = _PACKAGE / "project" if (_PACKAGE / "project").is_dir() else _PACKAGE.
 SNAKEFILE = PROJECT / "Snakefile"
 PROFILES = PROJECT / "profiles"
 DEFAULT_SWEEP = PROJECT / "config" / "config.yaml"
+SUITE_SWEEP = PROJECT / "config" / "suite.yaml"
 TARGETS = PROJECT / "config" / "targets"
 SUITES = PROJECT / "config" / "suites"  # problems of the benchmark suite
 SCHEMAS = PROJECT / "config" / "schemas"  # by which editors complete sweeps and site files

@@ -98,6 +98,11 @@ def test_the_text_has_it_all(curves, tmp_path):
     assert "seed 10 to 11" in text and "n = 40 to 60" in text
 
 
+def test_results_from_elsewhere_cannot_steer_a_terminal(curves, tmp_path):
+    curves.attrs["title"] = "\x1b[31m title"
+    assert as_text(summary(tmp_path)).startswith("\\x1b[31m title\n")
+
+
 def test_the_best_rule_of_each_cell_is_named(curves, tmp_path):
     about = summary(tmp_path)
     assert [row["lengthscale"] for row in about["best"]] in (["0.5", "1"], ["0.5 to 1"])

@@ -74,6 +74,17 @@ def test_what_is_written_is_on_the_disk_before_it_gets_its_name(tmp_path, monkey
     assert after == [tmp_path.name]
 
 
+def test_a_folder_may_be_a_link_of_the_user(tmp_path):
+    (tmp_path / "scratch").mkdir()
+    (tmp_path / "results").symlink_to("scratch")
+    write_atomically(tmp_path / "results" / "a", b"whole")
+    with replacing(tmp_path / "results" / "b") as new:
+        new.mkdir()
+    with making(tmp_path / "results" / "c") as new:
+        new.mkdir()
+    assert sorted(path.name for path in (tmp_path / "scratch").iterdir()) == ["a", "b", "c"]
+
+
 def test_where_nothing_was_written_the_old_folder_stays(tmp_path):
     (tmp_path / "store" / "inside").mkdir(parents=True)
     with pytest.raises(FileNotFoundError), replacing(tmp_path / "store"):

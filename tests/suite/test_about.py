@@ -11,6 +11,7 @@ ABOUTS = [
     ({"method": "nan"}, 'method: "nan" cannot be a label'),
     ({"method": "a" * 65}, "method: a label has at most 64"),
     ({"method": "sbq"}, 'method: "sbq" is an algorithm of bqlib'),
+    ({"method": "block_sbq_20"}, 'method: "block_sbq_20" is an algorithm of bqlib'),
     ({"method": 3}, "method: must be a text, not 3"),
     ({"method": None}, "method: must be a text, not empty"),
     ({"version": "1/2"}, 'version: "1/2" is not a valid version'),

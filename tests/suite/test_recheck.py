@@ -15,7 +15,7 @@ from numcodecs import Blosc
 from bqlib.results.damage import sha256_of
 from bqlib.suite.archive import UNFINISHED_ENTRY, add
 from bqlib.suite.recheck import EQUAL, _room, check
-from bqlib.suite.scores import score, scored_mmd
+from bqlib.suite.scores import score
 from bqlib.suite.submission import write_submission
 
 MIDPOINTS = (np.arange(16)[:, None] + 0.5) / 16
@@ -260,6 +260,18 @@ def test_metadata_of_curves_must_be_ours(entry):
     ]
 
 
+@pytest.mark.parametrize(
+    "change",
+    [{"title": "\x1b[31m"}, {"more": "1"}, {"numpy_version": "\x1b[31m"}, {"git_commit": 1}],
+)
+def test_attributes_of_curves_must_be_ours(entry, change):
+    head = "curves.zarr/zarr.json"
+    content = json.loads((entry / head).read_text())
+    content["attributes"] |= change
+    forge(entry, head, json.dumps(content).encode())
+    assert told(entry) == [f"{NAME}/{head}: is not what this bqlib writes of these points"]
+
+
 def test_a_submission_that_cannot_be_scored_is_told(entry):
     text = (entry / "points.csv").read_bytes().replace(b"0.03125", b"nan", 1)
     forge(entry, "points.csv", text)
@@ -275,7 +287,7 @@ def test_mmds_may_differ_by_what_large_weights_round_to(tmp_path):
         weights = size * (-1.0) ** np.arange(16)
         sets = [("box_1d_brownian", 0, x, weights)]
         scores = score(write_submission(tmp_path / str(i), about, sets))
-        room = _room(scores, scored_mmd(scores))
+        room = _room(scores)
         rooms.append(room.sel(target="box_1d_brownian", n=16).item())
     plain = EQUAL / np.sqrt(3)
     assert plain < rooms[0] < 1e-10 < rooms[1] < 1e-5
@@ -297,3 +309,40 @@ def test_large_weights_hide_no_forged_scores(tmp_path):
         (path / "entry.json").write_text(json.dumps(content))
         ((_, problems),) = check(archive)
         assert "levels is 51" in problems[0] and "mmd is 1e-12" in problems[1]
+
+
+def claimed(path, **scores):
+    """What a check tells if an entry claims these scores on its first problem."""
+    content = json.loads((path / "entry.json").read_text())
+    content["problems"]["box_1d_brownian"].update(scores)
+    (path / "entry.json").write_text(json.dumps(content))
+    ((_, problems),) = check(path.parent.parent)
+    return problems
+
+
+def test_large_weights_of_one_seed_are_no_room_for_the_others(tmp_path):
+    about = submitted.ABOUT | {"kind": "set", "weights": "own", "version": "1.0"}
+    good = [(np.arange(8)[:, None] + 0.5) / 8, np.full(8, 1 / 8)]
+    bad = [good[0], 1e9 * (-1.0) ** np.arange(8)]
+    sets = [("box_1d_brownian", seed, *own) for seed, own in enumerate((good, good, bad))]
+    write_submission(tmp_path / "mine", about, sets)
+    path, _ = add(tmp_path / "mine", tmp_path / "archive")
+    assert claimed(path) == ()
+    mmd = 1 / (np.sqrt(12) * 8)  # of the midpoints, in closed form
+    assert claimed(path, mmd=mmd) == ()
+    (problem,) = claimed(path, mmd=1e-9)
+    assert "mmd is 1e-09, but that of the points is 0.036" in problem
+
+
+def test_no_score_may_be_below_its_mmd_without_rounding(tmp_path):
+    about = submitted.ABOUT | {"kind": "set", "weights": "own", "version": "1.0"}
+    points = (np.arange(9)[:, None] % 8 + 0.5) / 8  # the last is the first again
+    mmd = 1 / (np.sqrt(12) * 8)
+    large = mmd / (2 * np.sqrt(64 * np.finfo(float).eps * points.max()))
+    weights = np.full(9, 1 / 8) + large * np.eye(9)[8] - (large + 1 / 8) * np.eye(9)[0]
+    weights[0] += 1 / 8
+    write_submission(tmp_path / "mine", about, [("box_1d_brownian", 0, points, weights)])
+    path, _ = add(tmp_path / "mine", tmp_path / "archive")
+    scored = json.loads((path / "entry.json").read_text())["problems"]["box_1d_brownian"]["mmd"]
+    assert scored > 1.2 * mmd
+    assert claimed(path, mmd=0.999 * mmd) != ()

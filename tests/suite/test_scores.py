@@ -9,7 +9,7 @@ import xarray as xr
 
 import bqlib
 from bqlib.results.layout import Layout
-from bqlib.schema import DOES_NOT_APPLY, MISSING, OK, check_schema
+from bqlib.schema import DOES_NOT_APPLY, FAILED, MISSING, OK, check_schema
 from bqlib.suite.mistakes import SubmissionError
 from bqlib.suite.scores import score, table_of_scores, write_scores
 from bqlib.suite.submission import read_submission
@@ -152,7 +152,7 @@ def test_what_was_not_entered_is_missing(trials, tmp_path):
     assert (second["problem"], second["seeds"], second["n"]) == (PROBLEMS[1], 1, 7)
 
 
-def test_a_table_counts_levels_that_half_of_the_seeds_reach(tmp_path):
+def test_a_table_counts_levels_that_more_than_half_of_the_seeds_reach(tmp_path):
     name, levels = "box_1d_brownian", problems()["box_1d_brownian"].levels
     midpoints = [(np.arange(n)[:, None] + 0.5) / n for n in (8, 64)]
     sets = [(name, 0, midpoints[1]), (name, 1, midpoints[1]), (name, 2, midpoints[0])]
@@ -161,9 +161,34 @@ def test_a_table_counts_levels_that_half_of_the_seeds_reach(tmp_path):
     assert row["mmd"] is None  # the seeds have no n in common
     (first,) = table_of_scores(scored(tmp_path / "two", sets[:2]))
     assert abs(first["mmd"] - mmd) < 1e-12 and first["n"] == 64
+    (half,) = table_of_scores(scored(tmp_path / "half", [sets[0], (name, 1, midpoints[0])]))
+    assert half["levels"] == sum(level >= 1 / (np.sqrt(12) * 8) for level in levels)
     assert row["n"] == 64 and row["of_levels"] == len(levels) == 51
     assert row["levels"] == sum(level >= mmd for level in levels)
     assert row["best_known"] == min(mmd for _, mmd, _ in problems()[name].best_known)
+
+
+def test_rounding_is_that_of_the_points_of_each_n(tmp_path):
+    """Points at another n, where the kernel is small, hide nothing."""
+    name = "box_1d_brownian"
+    cheat = [(name, 0, [[0.9], [0.9]], [1e9, -1e9]), (name, 0, np.zeros((64, 1)), np.zeros(64))]
+    (row,) = table_of_scores(scored(tmp_path, cheat, kind="set", weights="own"))
+    assert row["levels"] == 0 and row["n"] == 64
+
+
+def test_seeds_that_failed_reach_no_level(trials, tmp_path):
+    sets = [(PROBLEMS[0], seed, trials["sbq", PROBLEMS[0], 0]["points"]) for seed in range(3)]
+    scores = scored(tmp_path, sets, kind="sequence", weights="bq")
+    (whole,) = table_of_scores(scores)
+    place = {"target": PROBLEMS[0], "seed": [0]}
+    for more, levels, mmd in (([0], whole["levels"], whole["mmd"]), ([0, 1], 0, None)):
+        failed = scores.copy(deep=True)
+        place["seed"] = more
+        failed["status"].loc[place] = FAILED
+        failed["mmd"].loc[place] = np.nan
+        failed["weight_sum"].loc[place] = np.nan
+        (row,) = table_of_scores(failed)
+        assert (row["seeds"], row["levels"], row["mmd"]) == (3, levels, mmd)
 
 
 def test_scores_are_written_and_opened_as_they_are(trials, tmp_path):
@@ -177,7 +202,7 @@ def test_scores_are_written_and_opened_as_they_are(trials, tmp_path):
     path = write_scores(scores, tmp_path / "scores")
     assert path == Layout(tmp_path / "scores").curves
     opened = bqlib.open_results(tmp_path / "scores")
-    xr.testing.assert_identical(opened.load(), scores)
+    xr.testing.assert_identical(opened.load(), scores.drop_vars("mmd2_rounding"))
     write_scores(scores, tmp_path / "scores")  # scores may be replaced
     assert [p.name for p in (tmp_path / "scores").iterdir()] == ["curves.zarr"]
 

@@ -1,5 +1,6 @@
 """The table of an archive: right numbers, and nothing that a submission says is markup."""
 
+import json
 import re
 from dataclasses import replace
 
@@ -98,6 +99,10 @@ def test_the_best_of_those_entered_have_entered_half_of_the_suite():
     _, rows, best = summary_table(table)
     assert [row[0] for row in rows] == ["few", "b", "a"]
     assert best == {1: {0}, 2: {1}, 3: {2}}
+    none = of(None).scores[BROWNIAN]  # of seeds without an n in common
+    dodge = of(1e-9, "dodge", many[:1])
+    dodge.scores.update(dict.fromkeys(many[1:], none))
+    assert summary_table(standings([dodge, *(row.method for row in table.rows)]))[2][3] == {3}
 
 
 def test_a_record_of_the_suite_is_best():
@@ -172,6 +177,10 @@ def test_rules_of_a_run_join_the_table(archive, tmp_path):
         f"iid {iid.version} other_run",
         f"iid {iid.version} small",
     ]
+    hostile = json.loads(curves.attrs["config"]) | {"name": "<b>\x1b[31m"}
+    found = methods_of_run(curves.assign_attrs(config=json.dumps(hostile)))
+    text = markdown(standings(found))
+    assert r"in \<b\>\\x1b\[31m." in text and r"| \<b\>\\x1b\[31m |" in text
     with pytest.raises(ValueError, match="iid of small is there twice"):
         standings([iid, iid])
 
