@@ -9,7 +9,7 @@ from matplotlib.patches import Rectangle
 from bqlib.analysis import profiles
 from bqlib.figures import panels, style
 
-MOST_WITH_NUMBERS = 30  # rules
+MOST_WITH_NUMBERS = 36  # rules
 KINDS = ("wins", "ratio")
 WIDEST, LINE = 0.5, 0.18  # inches of a cell, and of a line of the legend
 
@@ -96,7 +96,7 @@ def draw(found, kind="wins"):
         axes.tick_params(length=0, labelsize=min(9.0, 30 * cell))
         axes.grid(False)
         axes.spines[:].set_visible(False)
-        bar = figure.colorbar(image, ax=axes, shrink=0.6, aspect=30, pad=0.02)
+        bar = figure.colorbar(image, ax=axes, shrink=0.6, aspect=30, pad=0.02, panchor=False)
         bar.set_label(label)
         if kind == "ratio":
             bar.ax.yaxis.set_major_formatter("{x:g}")

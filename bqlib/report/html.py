@@ -478,5 +478,5 @@ def _words(name):
     """The name of a column, a dimension or a figure, as a heading."""
     words = name.replace("_", " ").replace("lengthscale", "length-scale")
     words = words.replace("mmd", "MMD").replace("bq ", "BQ ")
-    symbol = words[1:2] == " "  # as in "n = 10"
+    symbol = words[1:2] in (" ", "/")  # as in "n = 10" and "n/d = 10"
     return words if symbol else words[0].upper() + words[1:]

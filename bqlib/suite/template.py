@@ -24,7 +24,8 @@ An empty submission to the suite {suite}. Fill in two files; bqlib reads no othe
 {points}: a row for each point. problem, seed (0, 1, ...), n (points in the set), index (1 to n),
   x_1, x_2, ... (empty beyond the problem's own), and with weights "own" a last column weight.
   A sequence with uniform or bq weights lists its largest n; every prefix is scored.
-{problems} has the problems: target, kernel, dimension and largest n.{pools}
+{problems} has the problems: target, kernel, dimension and largest n. A Matern kernel is a
+  product over coordinates, not a function of the distance.{pools}
 To check and score it: bqlib score .     To leave problems or seeds out is allowed.
 """
 _OF_POOLS = "\n{pools}/PROBLEM/SEED.csv are the pools from which bqlib's rules pick at each seed."
