@@ -34,21 +34,12 @@ def write_atomically(path, data):
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    _sync_names(path.parent)  # the rename itself
+    _sync(path.parent, os.O_DIRECTORY)  # the rename itself; the folder may be a user's link
 
 
-def _sync(path):
+def _sync(path, flags=os.O_NOFOLLOW):
     """Wait until a file or a folder is on the disk; of a folder, the names in it."""
-    opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
-
-
-def _sync_names(folder):
-    """Wait until the names in a folder, which may be a link of a user, are on the disk."""
-    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    opened = os.open(path, os.O_RDONLY | flags)
     try:
         os.fsync(opened)
     finally:
@@ -173,7 +164,7 @@ def making(path):
         yield new
         _sync_all(new)
         os.rename(new, path)  # which replaces no folder that holds anything
-        _sync_names(path.parent)
+        _sync(path.parent, os.O_DIRECTORY)
     finally:
         _remove(new)
 
@@ -204,7 +195,7 @@ def replacing(path):
             if old.exists():
                 os.rename(old, path)
             raise
-        _sync_names(path.parent)
+        _sync(path.parent, os.O_DIRECTORY)
     except OSError as error:
         if error.filename is None:  # of writing, for example on a full disk
             error.filename = str(path)
