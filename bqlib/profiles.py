@@ -222,14 +222,13 @@ def versus(points: Array, level: float = 0.95) -> Versus:
     Notes
     -----
     A seed gives one number, so that the interval respects what problems and levels of a seed have
-    in common. Where problems differ in their number of seeds, the ratio is of those with at
-    least as many as the median problem, in the seeds that all of these have. Intervals need 5
-    seeds. The ratio of
-    a pair is 0 or infinite if it is so in some seed, where one of the two alone gets to more than
-    2/5 of what either does. It has no interval then, unless all seeds agree, and is NaN if they do
-    not agree on which of the two it is. The middle fifth is less coarse than a median, whose t
-    intervals hold the true ratio less often. So do those of a percentile bootstrap with 5 seeds.
-    The cost is O(A^2 N log N), with N = P L S.
+    in common. Where problems differ in their number of seeds, the ratio is of those with at least
+    as many as the median problem, in the seeds that all of these have. Intervals need 5 seeds. The
+    ratio of a pair is 0 or infinite if it is so in some seed, where one of the two alone gets to
+    more than 2/5 of what either does. It has no interval then, unless all seeds agree, and is NaN
+    if they do not agree on which of the two it is. The middle fifth is less coarse than a median,
+    whose t intervals hold the true ratio less often. So do those of a percentile bootstrap with 5
+    seeds. The cost is O(A^2 N log N), with N = P L S.
 
     Examples
     --------

@@ -114,7 +114,10 @@ def test_the_matrix_has_the_rule_with_the_most_wins_first(results):
     np.testing.assert_array_equal(axes.images[0].get_array().filled(np.nan), lead)
     texts = np.array([text.get_text() for text in axes.texts]).reshape(3, 3)
     assert texts[0, 1] == f"{100 * wins[0, 1]:.0f}" and texts[1, 1] == ""
-    assert len(versus.versus(many(31)).axes[0].texts) == 0
+    for count, numbers in ((versus.MOST_WITH_NUMBERS, True), (versus.MOST_WITH_NUMBERS + 1, False)):
+        axes = versus.versus(many(count)).axes[0]
+        assert bool(axes.texts) == numbers
+        assert axes.get_anchor() == "N"  # below are the labels of the columns
 
 
 def test_the_matrix_of_ratios_frames_what_is_not_certain(results):
