@@ -323,7 +323,7 @@ def claimed(path, **scores):
 def test_large_weights_of_one_seed_are_no_room_for_the_others(tmp_path):
     about = submitted.ABOUT | {"kind": "set", "weights": "own", "version": "1.0"}
     good = [(np.arange(8)[:, None] + 0.5) / 8, np.full(8, 1 / 8)]
-    bad = [good[0], 1e9 * (-1.0) ** np.arange(8)]
+    bad = [np.full((8, 1), 0.9), 1e9 * (-1.0) ** np.arange(8)]  # of which rounding is all
     sets = [("box_1d_brownian", seed, *own) for seed, own in enumerate((good, good, bad))]
     write_submission(tmp_path / "mine", about, sets)
     path, _ = add(tmp_path / "mine", tmp_path / "archive")
@@ -337,12 +337,14 @@ def test_large_weights_of_one_seed_are_no_room_for_the_others(tmp_path):
 def test_no_score_may_be_below_its_mmd_without_rounding(tmp_path):
     about = submitted.ABOUT | {"kind": "set", "weights": "own", "version": "1.0"}
     points = (np.arange(9)[:, None] % 8 + 0.5) / 8  # the last is the first again
-    mmd = 1 / (np.sqrt(12) * 8)
+    mmd = 1 / (np.sqrt(12) * 8)  # of the midpoints, which both leave as they are
     large = mmd / (2 * np.sqrt(64 * np.finfo(float).eps * points.max()))
-    weights = np.full(9, 1 / 8) + large * np.eye(9)[8] - (large + 1 / 8) * np.eye(9)[0]
-    weights[0] += 1 / 8
+    weights = np.full(9, 1 / 8)
+    weights[[0, 8]] = -large, large + 1 / 8
     write_submission(tmp_path / "mine", about, [("box_1d_brownian", 0, points, weights)])
     path, _ = add(tmp_path / "mine", tmp_path / "archive")
     scored = json.loads((path / "entry.json").read_text())["problems"]["box_1d_brownian"]["mmd"]
-    assert scored > 1.2 * mmd
-    assert claimed(path, mmd=0.999 * mmd) != ()
+    assert 1.4 * mmd < scored < 1.5 * mmd  # its rounding is as large as MMD^2
+    assert claimed(path, mmd=1.01 * mmd) == ()
+    (problem,) = claimed(path, mmd=0.99 * mmd)
+    assert f"but that of the points is {scored}" in problem

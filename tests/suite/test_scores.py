@@ -180,10 +180,8 @@ def test_seeds_that_failed_reach_no_level(trials, tmp_path):
     sets = [(PROBLEMS[0], seed, trials["sbq", PROBLEMS[0], 0]["points"]) for seed in range(3)]
     scores = scored(tmp_path, sets, kind="sequence", weights="bq")
     (whole,) = table_of_scores(scores)
-    place = {"target": PROBLEMS[0], "seed": [0]}
-    for more, levels, mmd in (([0], whole["levels"], whole["mmd"]), ([0, 1], 0, None)):
-        failed = scores.copy(deep=True)
-        place["seed"] = more
+    for seeds, levels, mmd in (([0], whole["levels"], whole["mmd"]), ([0, 1], 0, None)):
+        failed, place = scores.copy(deep=True), {"target": PROBLEMS[0], "seed": seeds}
         failed["status"].loc[place] = FAILED
         failed["mmd"].loc[place] = np.nan
         failed["weight_sum"].loc[place] = np.nan
