@@ -156,7 +156,7 @@ def _snakemake(sweep, profile, others):
             f"--profile {profile}: no folder with a config.yaml; give {', '.join(NAMED)}, or the "
             "path of a profile"
         )
-    command = [sys.executable, "-m", "snakemake"]
+    command = [sys.executable, "-m", "bqlib.running.start"]
     # The Snakefile is last, as the others may take targets among Snakemake's arguments for theirs.
     command += ["--configfile", str(sweep_file(sweep) if sweep else default_sweep())]
     command += ["--profile", found]

@@ -17,7 +17,8 @@ def is_run(command):
     """Whether a command line is Snakemake, or a resuming command about to start it."""
     names = [os.path.basename(word) for word in command]
     resumes = "resume" in names and ("make" in names[:1] or "bqlib" in names[:3])
-    return "snakemake" in names[:10] or resumes
+    starts = {"snakemake", "bqlib.running.start"}.intersection(names[:10])
+    return bool(starts) or resumes
 
 
 def runs():

@@ -31,7 +31,7 @@ def become(monkeypatch, tmp_path):
     return commands
 
 
-PLAIN = [sys.executable, "-m", "snakemake", "--configfile"]
+PLAIN = [sys.executable, "-m", "bqlib.running.start", "--configfile"]
 SNAKEFILE = ["--snakefile", str(shipped.SNAKEFILE)]
 
 
