@@ -104,6 +104,13 @@ def test_a_failed_trial_is_data(checkout):
     assert "2 of 4 trials failed" in report and "seed one is unlucky" in report
     assert "2 of 2 failed trials ended with an error of their own: they fail again" in ran.output
     assert check(checkout.results).faults == ()
+    again = checkout.run()  # which has nothing to do
+    assert again.returncode == 3 and "nothing to be done: all is up to date" in again.output
+    told = ("2 of 4 trials failed", "seed 1: RuntimeError: seed one is unlucky", "they fail again")
+    for text in told:
+        assert text in again.output, again.output
+    assert "Dask" not in again.output and "Traceback" not in again.output
+    assert checkout.run("-n").returncode == 0
 
 
 def test_bad_sweeps_end_with_their_errors_and_no_traceback(checkout):

@@ -188,6 +188,8 @@ def retry(results, damaged, sweep, shelf):
         wrong = {p for p in retried if {path_of_piece(p), path_of_timing(p)} & {*paths}}
         aside = set_aside(results, retried - wrong)
         deleted = delete(results, [*map(path_of_piece, retried), *paths])
+        if deleted:  # the counts that the last run told are no longer so
+            Layout(results).status.unlink(missing_ok=True)
     kept = f"{counted(aside, 'piece')} set aside, " if aside else ""
     files = f"{kept}{counted(deleted, 'file')} deleted; the next run recreates what is missing"
     failures = counted(len(failed), "failed trial")
@@ -356,8 +358,8 @@ COMMANDS = (
             "Lets the next run try failed trials again: sets aside the pieces with failed trials, "
             "and deletes the results gathered from them. The next run recomputes these, takes over "
             "the trials that succeeded, and keeps the rest. Says which of the failed trials will "
-            "fail again unless the sweep or the code changes. Changes nothing while a run works on "
-            "the results."
+            "fail again unless the sweep, the code or what they use changes. Changes nothing while "
+            "a run works on the results."
         ),
         examples=(
             "bqlib retry results/quick",

@@ -62,8 +62,9 @@ def advice(reasons, results):
     if certain:
         told.append(
             f"{certain} of {len(reasons)} failed trials ended with an error of their own: they "
-            "fail again as long as sweep and code are the same, and bqlib retry does not help. "
-            "Change the sweep or the code, then give the same command again"
+            "fail again as long as sweep, code and what they use are the same. Change the sweep or "
+            "the code, then give the same command again; if the cause was outside of them: bqlib "
+            f"retry {results} first"
         )
     return told
 

@@ -18,6 +18,7 @@ from bqlib.results.damage import DamagedError, Fault, damaged, sha256_of
 from bqlib.results.files import replacing
 from bqlib.results.layout import (
     CURVES,
+    RETRIED,
     Layout,
     head,
     path_of_head,
@@ -36,6 +37,7 @@ from bqlib.schema import (
 from bqlib.sweep.spec import Cell
 
 CHUNK_BYTES = 8 * 2**20
+ONLY_PIECES = "no results at {} yet, only pieces: run the sweep again to finish it"
 
 
 def gather(experiment, results):
@@ -159,6 +161,8 @@ def find_curves(path):
                 "xarray.open_zarr"
             )
         if store.name == CURVES and store.is_dir():
+            if any(Layout(store.parent).pieces.rglob(f"*{RETRIED}.*")):  # by bqlib retry
+                raise FileNotFoundError(ONLY_PIECES.format(store.parent))
             raise _damaged_head(store, "is missing")
     if head(path).exists():
         raise FileNotFoundError(
@@ -179,9 +183,7 @@ def find_curves(path):
             f'"{path / inside[0]}", or a list'
         )
     if at.pieces.is_dir():
-        raise FileNotFoundError(
-            f"no results at {path} yet, only pieces: run the sweep again to finish it"
-        )
+        raise FileNotFoundError(ONLY_PIECES.format(path))
     if (path / "submission.json").is_file():
         raise FileNotFoundError(f"{path} is a submission without scores: bqlib score {path}")
     raise FileNotFoundError(

@@ -40,6 +40,7 @@ from bqlib.running import cost, scratch, session
 from bqlib.running.door import open_door
 from bqlib.running.errors import ClusterError, RunError
 from bqlib.running.internals import (
+    UP_TO_DATE,
     cancel_jobs,
     deletes_all,
     find_interpreter_with_spaces,
@@ -54,6 +55,7 @@ from bqlib.running.internals import (
     settings_of_profiles,
     submits_jobs,
     trust,
+    when_nothing_is_to_be_done,
 )
 from bqlib.running.journal import note_name
 from bqlib.running.module import SWEEP, refuse_another, refuse_moved_outputs, stated_sweep
@@ -115,6 +117,8 @@ def prepare(workflow, config, shell):
     if is_module:
         return run
     quieten(logger)
+    if workflow.is_main_process:
+        when_nothing_is_to_be_done(logger, run.end_at_once)
     for number in ENDINGS:
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
             signal.signal(number, run.interrupt)
@@ -427,6 +431,13 @@ class Run:
         if error or failed:
             raise SystemExit(self._code if error else SOME_FAILED)
 
+    def end_at_once(self):
+        """Where nothing is to be done, say which trials failed, and end as their run did."""
+        if failed := failed_trials(self.paths.results, self._pieces()):
+            self._say(UP_TO_DATE)
+            self._tell_failed(failed)
+            raise SystemExit(SOME_FAILED)
+
     def _pieces(self):
         return [piece_name(c, b) for c in self.experiment.cells() for b in self.experiment.blocks()]
 
@@ -436,7 +447,7 @@ class Run:
 
     def _tell(self, error, reason, logs=()):
         """Say how the run went and what to do next; what is known of failed trials."""
-        results, trials = self.paths.results, self.experiment.trial_count()
+        results = self.paths.results
         failed = failed_trials(results, self._pieces())
         if error:
             why = "the workflow ended before it was complete" if self.is_module else ""
@@ -453,12 +464,15 @@ class Run:
             hint = f"; read {report.name} first" if report.exists() else ""
             self._say(f"results are in {results}{hint}")
         if failed:
-            name, seed, why = failed[0]
-            self._say(f"{len(failed)} of {trials} trials failed")
-            self._say(f"the first is {name.rpartition('/')[0]}, seed {seed}: {why}")
-            for sentence in advice([why for _, _, why in failed], results):
-                self._say(sentence)
+            self._tell_failed(failed)
         return failed
+
+    def _tell_failed(self, failed):
+        name, seed, why = failed[0]
+        self._say(f"{len(failed)} of {self.experiment.trial_count()} trials failed")
+        self._say(f"the first is {name.rpartition('/')[0]}, seed {seed}: {why}")
+        for sentence in advice([why for _, _, why in failed], self.paths.results):
+            self._say(sentence)
 
 
 def _remove_without_head(stores):

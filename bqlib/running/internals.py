@@ -264,6 +264,24 @@ def quieten(log):
             handler.nocolor = handler.nocolor or bool(os.environ.get("NO_COLOR"))
 
 
+def when_nothing_is_to_be_done(log, tell):
+    """Call `tell` where a run has nothing to do: Snakemake calls no hook then.
+
+    It logs ``NOTHING_TO_BE_DONE_MSG``, from the thread that plans, so that `tell` may end the run.
+    If that changes, nothing is told.
+    """
+    args = command()
+    if args is None or args.dryrun or not _is_run(args):
+        return
+
+    def told(record):
+        if record.getMessage() == NOTHING_TO_BE_DONE_MSG:
+            tell()
+        return True
+
+    log.addFilter(told)
+
+
 class _Jobs(logging.Filter):
     """Of what Snakemake tells of jobs, which of those after all pieces starts, and which failed.
 

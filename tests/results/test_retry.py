@@ -98,11 +98,30 @@ def test_retry_does_not_keep_what_is_damaged_too(tmp_path):
     assert not timing.exists()
 
 
+def test_what_the_last_run_told_goes_with_what_it_was_told_of(tmp_path):
+    results = write_failure(tmp_path)
+    Layout(results).status.touch()
+    assert main(["retry", str(results)]) == 0
+    assert not Layout(results).status.exists()
+
+
+def test_results_whose_pieces_are_set_aside_are_not_called_damaged(tmp_path, capsys):
+    results = write_failure(tmp_path)
+    at = Layout(results)
+    at.piece(BAD).rename(at.piece(retried_name(BAD)))
+    (at.curves / "zarr.json").unlink()
+    for path in (results, at.curves):
+        assert main(["show", str(path)]) == 2
+        assert f"no results at {results} yet, only pieces" in capsys.readouterr().err
+
+
 def test_without_failures_nothing_is_deleted(tmp_path):
     results = write_failure(tmp_path)
+    Layout(results).status.touch()
     (results / "pieces" / BAD).unlink()
     assert main(["retry", str(results)]) == 0
     assert (results / "curves.zarr" / "zarr.json").exists()
+    assert Layout(results).status.exists()
 
 
 def test_retry_needs_results(tmp_path, capsys):
@@ -125,5 +144,5 @@ def test_what_fails_again_is_told_apart_from_what_may_pass():
     assert "bqlib retry results/x" in lost
     lost, certain = advice([*passing, "MemoryErrors: no", "ValueError: out of memory"], "r")
     assert lost.startswith("2 of 4 ") and certain.startswith("2 of 4 failed trials ended with an")
-    assert "bqlib retry does not help" in certain
+    assert "they fail again as long as sweep, code and what they use are the same" in certain
     assert advice([], "results/x") == []
