@@ -317,3 +317,9 @@ def checked_rng(rng: Any) -> Spawning:
             "Generator"
         ) from None
     return Spawning(np.random.PCG64(seed), fresh=True)
+
+
+def check_level(level: float) -> None:
+    """Raise an error unless an interval can have this level."""
+    if not 0 < level < 1:
+        raise ValueError(f"level is {level}; it must lie between 0 and 1, such as 0.95")

@@ -9,9 +9,11 @@ import numpy as np
 from scipy.special import bdtr, ndtr, stdtr, stdtrit
 
 from bqlib.arrays import Array, Indices, Mask
+from bqlib.checks import check_level
 from bqlib.streams import stream
 
 RESAMPLES = 10_000
+ROUNDING = 1e-9  # of numbers that differ by less: they come of curves that were rounded before
 FEWEST_SEEDS = 5  # with fewer, no interval from resampling has the coverage it claims
 
 
@@ -27,11 +29,17 @@ def median_interval(values: Array, level: float = 0.95) -> tuple[Array, Array, A
     values : ndarray, shape (S, ...)
         One number for each seed. NaN means that the seed is left out.
     level : float
+        Between 0 and 1.
 
     Returns
     -------
     median, low, high : ndarray, shape (...)
         `low` and `high` are NaN for fewer than 6 seeds at 95 %: no interval has that coverage.
+
+    Raises
+    ------
+    ValueError
+        If `level` is not between 0 and 1.
 
     References
     ----------
@@ -45,6 +53,7 @@ def median_interval(values: Array, level: float = 0.95) -> tuple[Array, Array, A
     >>> tuple(map(float, median_interval(np.array([3.0, 1.0, 2.0, np.inf, 4.0, 5.0, 6.0]))))
     (4.0, 1.0, inf)
     """
+    check_level(level)
     ordered = np.sort(values, axis=0)  # NaN goes last
     count = (~np.isnan(values)).sum(axis=0)
     coins = np.arange(len(values) + 1)
@@ -71,12 +80,18 @@ def mean_interval(values: Array, level: float = 0.95) -> tuple[Array, Array, Arr
     values : ndarray, shape (S, ...)
         One number for each seed.
     level : float
+        Between 0 and 1.
 
     Returns
     -------
     mean, low, high : ndarray, shape (...)
         `low` and `high` are NaN for fewer than 5 seeds. Every call with S seeds draws the same
         resamples, so the same numbers give the same interval, and cells are resampled as pairs.
+
+    Raises
+    ------
+    ValueError
+        If `level` is not between 0 and 1.
 
     Notes
     -----
@@ -98,6 +113,7 @@ def mean_interval(values: Array, level: float = 0.95) -> tuple[Array, Array, Arr
     >>> bool((low < mean).all() and (mean < high).all() and np.allclose(high - high[0], [0, 4]))
     True
     """
+    check_level(level)
     seeds = len(values)
     mean = values.mean(axis=0)
     if seeds < FEWEST_SEEDS:
@@ -118,12 +134,18 @@ def student_interval(values: Array, level: float = 0.95) -> tuple[Array, Array, 
     values : ndarray, shape (S, ...)
         One number for each seed. NaN means that the seed is left out.
     level : float
+        Between 0 and 1.
 
     Returns
     -------
     mean, low, high : ndarray, shape (...)
         `low` and `high` are NaN for fewer than 5 seeds, and where a value is infinite, unless all
         are the same. If values of both signs are infinite, the mean is NaN.
+
+    Raises
+    ------
+    ValueError
+        If `level` is not between 0 and 1.
 
     References
     ----------
@@ -136,6 +158,7 @@ def student_interval(values: Array, level: float = 0.95) -> tuple[Array, Array, 
     >>> tuple(float(x.round(3)) for x in student_interval(np.array([1.0, 2, 3, 4, 5])))
     (3.0, 1.037, 4.963)
     """
+    check_level(level)
     there = ~np.isnan(values)
     count = there.sum(axis=0)
     first, last = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
@@ -185,6 +208,7 @@ def p_greater(values: Array, bound: float) -> Array:
     Returns
     -------
     ndarray, shape (...)
+        Where all seeds agree to 1e-9, 0 if they are above the bound by more than that, else 1.
 
     Examples
     --------
@@ -195,9 +219,11 @@ def p_greater(values: Array, bound: float) -> Array:
     """
     spread = values.std(axis=0, ddof=1) / np.sqrt(len(values))
     excess = values.mean(axis=0) - bound
-    agreed = spread == 0  # every seed agrees to the last digit
+    rounding = ROUNDING * np.maximum(np.abs(values).max(axis=0), abs(bound))
+    # The seeds of a rule without chance agree: then there is nothing to test, only to compare.
+    agreed = np.isfinite(rounding) & (np.abs(values - values[0]).max(axis=0) <= rounding)
     p = stdtr(len(values) - 1, -excess / np.where(agreed, 1.0, spread))
-    return np.where(agreed, np.where(excess > 0, 0.0, 1.0), p)[()]
+    return np.where(agreed, np.where(excess > rounding, 0.0, 1.0), p)[()]
 
 
 def p_different(values: Array, value: float) -> Array:

@@ -16,6 +16,7 @@ from scipy.special import ndtri, stdtrit
 from bqlib.answers import checked_gram
 from bqlib.arrays import Array, Seed
 from bqlib.checks import (
+    check_level,
     checked_array,
     checked_column,
     checked_count,
@@ -115,8 +116,7 @@ class Integral:
         ValueError
             If `level` is not between 0 and 1.
         """
-        if not 0 < level < 1:
-            raise ValueError(f"level is {level}; it must lie between 0 and 1, such as 0.95")
+        check_level(level)
         tail = (1 + level) / 2
         quantile = ndtri(tail) if np.isinf(self.freedom) else stdtrit(self.freedom, tail)
         half = float(quantile) * self.std

@@ -22,7 +22,7 @@ CURVATURE_LEVEL = 0.05  # of the test over seeds that curves bend in log-log axe
 NOISE_LEVEL = 0.01  # how often noise alone makes a misfit larger than what is called noise
 TOLERANCE = 0.04  # a misfit that small rejects no model, however little noise there is
 LARGEST_NOISE = 0.25  # with more, the data do not tell models apart
-ROUNDING = 1e-12  # in log(error)
+ROUNDING = 1e-9  # of a bend; that of curves which are exactly C / n is some 1e-11
 DIFFERENCE = 2.0**-26  # relative, of a forward difference
 CURVES_AT_ONCE = 32  # at most, so that their grids stay in the cache
 UNDECIDED, NONE_FITS = "undecided", "none fits"
@@ -237,8 +237,9 @@ def verdict(n: Array | Indices, error: Array) -> Verdict:
     model than the power law. If they become steeper, the larger model is the stretched
     exponential; if they become flatter, the power law with a floor. The model so chosen is named
     if it fits. "none fits" means that no model fits. "undecided" means that the data do not tell:
-    there are fewer than 5 seeds, or the noise is above 25 %; or the chosen model does not fit but
-    another does; or both it and the power law fit to 4 %, but it does not fit within the noise.
+    there are fewer than 5 seeds, the noise is above 25 %, or an error is zero or NaN; or the chosen
+    model does not fit but another does; or both it and the power law fit to 4 %, but it does not
+    fit within the noise.
 
     Parameters
     ----------
@@ -292,7 +293,7 @@ def verdicts(n: Array | Indices, error: Array) -> list[Verdict]:
 
 
 def _named(misfit: dict[str, float], noise: float, p: float, bend: float) -> str:
-    if noise > LARGEST_NOISE:
+    if not noise <= LARGEST_NOISE:  # nor if it is NaN, as a curve is not positive everywhere
         return UNDECIDED
     fitting = [name for name, value in misfit.items() if value <= max(noise, TOLERANCE)]
     if not fitting:
@@ -317,7 +318,7 @@ def curvature(n: Array | Indices, error: Array) -> Array:
     Returns
     -------
     ndarray, shape (..., S)
-        Negative where a curve becomes steeper. Below 1e-12 it is rounding and counts as zero.
+        Negative where a curve becomes steeper. Below 1e-9 it is rounding and counts as zero.
 
     Examples
     --------

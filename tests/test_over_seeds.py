@@ -64,6 +64,25 @@ def test_one_sided_test_agrees_with_scipy():
     assert over_seeds.p_greater(np.full(6, 1.0), 1.0) == 1.0
 
 
+@pytest.mark.parametrize("seeds", [7, 12, 18, 19])
+def test_rounding_is_no_evidence(seeds):
+    same = np.full(seeds, 0.7)  # whose mean is not 0.7 for some numbers of seeds
+    assert over_seeds.p_different(same, 0.7) == 1.0
+    assert over_seeds.p_greater(1 + 1e-12 * np.arange(seeds), 1.0) == 1.0
+    assert over_seeds.p_greater(1 + 1e-12 * np.arange(seeds), 1 - 1e-6) == 0.0
+    assert over_seeds.p_different(np.full(seeds, -1e-6), 0.0) == 0.0
+    assert np.isnan(over_seeds.p_greater(np.full(seeds, np.nan), 1.0))
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, -0.5, 2.0, np.nan])
+@pytest.mark.parametrize(
+    "interval", [over_seeds.mean_interval, over_seeds.median_interval, over_seeds.student_interval]
+)
+def test_levels_lie_between_0_and_1(interval, level):
+    with pytest.raises(ValueError, match=r"level is .*; it must lie between 0 and 1"):
+        interval(np.arange(10.0), level)
+
+
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=6))
 def test_holm_never_lowers_a_p_value_and_keeps_their_order(p):
     p = np.array(p)

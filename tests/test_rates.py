@@ -6,6 +6,7 @@ from paper_curves import broken, bumped, paper_curves, with_noise_of
 from scipy import optimize, stats
 from synthetic_sweep import correlated_noise, power_curves
 
+import bqlib
 from bqlib import over_seeds, rates
 
 WINDOW = (20, 400)
@@ -34,6 +35,24 @@ def test_known_exponents_are_recovered_within_their_interval(rate):
     assert low < rate < high
     assert high - low < 0.06
     assert mean == pytest.approx(rate, abs=0.03)
+
+
+def test_curves_that_are_exactly_powers_are_power_laws_whatever_their_rounding():
+    n = np.array([5, 10, 20, 50, 100, 200, 500, 512])
+    target, kernel = bqlib.Uniform([0], [1]), bqlib.Brownian()
+    embedding = bqlib.embed(kernel, target)
+    designs = [bqlib.grid(target, kernel, int(m), rng=0) for m in n]
+    error = [bqlib.mmd(embedding, design.points, design.weights) for design in designs]
+    np.testing.assert_allclose(error, 1 / np.sqrt(12) / n, rtol=1e-9)
+    found = rates.verdict(n, np.tile(error, (6, 1)))
+    assert (found.name, found.curvature_p) == ("power_law", 1.0)
+
+
+@pytest.mark.parametrize("wrong", [0.0, np.nan])
+@pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
+def test_of_a_curve_that_is_not_positive_nothing_is_decided(wrong):
+    error = np.vstack([np.tile(1 / SIZES, (5, 1)), np.full(len(SIZES), wrong)])
+    assert rates.verdict(SIZES, error).name == rates.UNDECIDED
 
 
 @pytest.mark.parametrize("seeds", [10, 20])

@@ -10,7 +10,7 @@ from scipy.special import stdtrit
 
 from bqlib.analysis.cells import embedding_of, integrands_of
 from bqlib.analysis.paper import papers_cell
-from bqlib.over_seeds import p_greater
+from bqlib.over_seeds import p_different
 from bqlib.rates import log_spaced, power_law
 from bqlib.schema import OK
 
@@ -231,8 +231,7 @@ def p_equal(values, bound):
     """p-value of the two-sided t test over seeds that the mean of `values` is `bound`."""
     if len(values) < 2:
         raise MissingError("needs 2 seeds")
-    above = p_greater(values, bound)
-    return 2 * min(above, 1 - above)
+    return float(p_different(np.asarray(values), bound))
 
 
 def over_seeds(values):
