@@ -87,7 +87,10 @@ def trial(
 
     if sizes:
         return _of_sets(made, sizes, n, integrands, seed)
-    curves, reasons = _of_prefixes(made(n), integrands, seed)
+    whole = made(n)
+    curves, reasons = _of_prefixes(whole, integrands, seed)
+    if len(whole.points) < n and not whole.stop:
+        reasons.append(f"the design has {len(whole.points)} of {n} points, and does not say why")
     rank = float(len(curves["mmd"]))
     padded = {name: _padded(values, n) for name, values in curves.items()}
     return padded | {"rank_reached": rank, "reason": _joined(reasons)}

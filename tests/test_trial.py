@@ -313,6 +313,16 @@ def test_what_a_design_does_to_its_candidates_changes_no_other_size():
     assert alone == second
 
 
+@pytest.mark.parametrize("stop", ["", "tired"])
+def test_a_sequence_with_fewer_points_has_a_reason(stop):
+    def short(target, kernel, n, *, rng, candidates):
+        return Design(embed(kernel, target), candidates[: n - 1], uniform, stop)
+
+    curves = trial(TARGET, KERNEL, short, uniform, POOL, 5, 0)
+    assert curves["rank_reached"] == 4 and np.isnan(curves["mmd"][4])
+    assert curves["reason"] == (stop or "the design has 4 of 5 points, and does not say why")
+
+
 def test_a_set_with_fewer_points_says_why():
     def short(target, kernel, n, *, rng, candidates):
         return iid(target, kernel, n - 1, rng=rng)

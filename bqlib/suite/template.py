@@ -55,7 +55,9 @@ def write_template(folder, method, pools=False, seeds=5):
     ValueError
         If `method` is not a label that a submission may have, or there are too many seeds.
     FileExistsError
-        If one of the files is there already. Nothing is written then.
+        If one of the files is there already.
+    OSError
+        If a file cannot be written. No file of the template is left then.
 
     Notes
     -----
@@ -103,13 +105,18 @@ def write_template(folder, method, pools=False, seeds=5):
             raise FileExistsError(
                 errno.EEXIST, f"has {name} already: give another folder", str(folder)
             )
-    written = [_new_file(folder / name, text) for name, text in texts.items()]
-    if pools:
-        written += [
-            _new_file(folder / POOLS / name / f"{seed}.csv", _pool(name, seed))
-            for name in problems_of_suite()
-            for seed in range(seeds)
-        ]
+    written = []
+    try:
+        for name, text in texts.items():
+            written.append(_new_file(folder / name, text))
+        for name in problems_of_suite() if pools else ():
+            for seed in range(seeds):
+                path = folder / POOLS / name / f"{seed}.csv"
+                written.append(_new_file(path, _pool(name, seed)))
+    except BaseException:  # a part of a template could not be told from a whole one
+        for path in written:
+            path.unlink()
+        raise
     return written
 
 
@@ -167,5 +174,10 @@ def _pool(name, seed):
 def _new_file(path, text):
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "x", encoding="utf-8", newline="\n") as file:
-        file.write(text)
+        try:
+            file.write(text)
+            file.flush()
+        except BaseException:
+            path.unlink()
+            raise
     return path

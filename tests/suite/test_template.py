@@ -2,6 +2,7 @@
 
 import csv
 import json
+import resource
 
 import numpy as np
 import pytest
@@ -87,6 +88,19 @@ def test_a_template_replaces_nothing(name, tmp_path):
     with pytest.raises(FileExistsError, match=f"has {name} already"):
         write_template(tmp_path, "kmeans")
     assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_of_a_template_that_cannot_be_written_no_file_is_left(tmp_path):
+    (tmp_path / "mine.txt").touch()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limits[1]))  # bytes, as of a full disk
+    try:
+        with pytest.raises(OSError):
+            write_template(tmp_path, "kmeans")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+    assert write_template(tmp_path, "kmeans")
 
 
 def test_pools_replace_nothing(tmp_path):
