@@ -95,7 +95,7 @@ if __name__ == "__main__":
         (*ratio("sbq", "products", large[5], f", M = {LARGE}, d = 5"), 0.6),
         (*ratio("herding", "sbq"), 0.3),
         (*ratio("herding trial", "sbq trial"), 0.35),
-        (*ratio("joint", "sbq"), 15),
+        (*ratio("joint", "sbq"), 60),
         ("peak memory of the trial / basis", peak / (M * N * 8), 2),
     ]
     print(*(f"{name} {median(r[name] for r in rounds):.3f} s" for name in jobs), sep=", ")

@@ -151,5 +151,7 @@ def no_file(path, wanted):
 def no_results(path):
     """Message about a path that holds no results."""
     found = sorted(str(place.parent) for place in RESULTS.glob(f"*/{PIECES}"))
-    what = "no results are there yet" if Path(path).exists() else "no such folder"
+    path = Path(path)
+    missing = "no results are there yet" if path.exists() else "no such folder"
+    what = "a file, not a folder of results" if path.is_file() else missing
     return f"{path}: {what}" + (f"; results here: {', '.join(found)}" if found else "")

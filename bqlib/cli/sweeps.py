@@ -139,9 +139,10 @@ COMMANDS = (
         summary="show progress and estimate the remaining cost",
         about=(
             "Counts the finished, failed and missing trials of a sweep, and estimates the time and "
-            "memory for the missing ones. The estimate uses finished trials, or small trials that "
-            "the command runs (marked with ~). It does not include studies. If a small trial "
-            "fails, the command says why, goes on with the others, and exits with 1."
+            "memory for the missing ones. Trials of a piece that is not finished count as missing, "
+            "though a run that goes on takes them over. The estimate uses finished trials, or "
+            "small ones that the command runs (marked with ~). It does not include studies. If a "
+            "small trial fails, the command says why, goes on with the others, and exits with 1."
         ),
         examples=(
             "bqlib plan config/quick.yaml",

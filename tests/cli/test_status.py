@@ -94,7 +94,8 @@ def test_folders_without_a_status(tmp_path, capsys):
     assert code == NO_ANSWER and f"bqlib show {tmp_path}" in why
     file = tmp_path / "file"
     file.touch()
-    assert answer(str(file), capsys)[0] == NO_ANSWER
+    code, _, why = answer(str(file), capsys)
+    assert code == NO_ANSWER and f"{file}: a file, not a folder of results" in why
 
 
 @pytest.mark.parametrize("place", ["status", "lock"])
