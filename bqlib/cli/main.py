@@ -3,6 +3,7 @@
 import argparse
 import os
 import shutil
+import signal
 import sys
 import textwrap
 from contextlib import suppress
@@ -38,13 +39,15 @@ exit codes:
   2    the command could not answer: a wrong command line, or a file that does
        not exist or cannot be read or written
   3    a run is complete, but some trials failed
-  130  interrupted by Ctrl-C; a run that a signal ends: 128 and its number
+  130  interrupted by Ctrl-C; by another signal: 128 and its number
   141  the program that reads the output closed the pipe"""
 
 
 def main(arguments=None):
     """Run one command; return its exit code."""
     _open_outputs()
+    if arguments is None:
+        _end_in_order()
     try:
         try:
             return _answer(arguments)
@@ -62,6 +65,13 @@ def main(arguments=None):
         return INTERRUPTED
     finally:
         _drop_what_cannot_be_written()
+
+
+def _end_in_order():
+    """Have signals that end the process raise SystemExit, so that no part of a file is left."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_DFL:  # not so under nohup
+            signal.signal(number, lambda number, _: sys.exit(128 + number))
 
 
 def _answer(arguments):

@@ -3,6 +3,7 @@
 import io
 import json
 import math
+from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
@@ -50,6 +51,8 @@ def export(dataset, path, points=False):
         from CSV as a number or as missing.
     IsADirectoryError
         If the path is a folder.
+    OSError
+        If the file cannot be written, for example on a full disk. Nothing is left of it then.
     TypeError
         If `dataset` is not a dataset.
     ImportError
@@ -167,6 +170,31 @@ def _write_parquet(dataset, path):
     return rows
 
 
+class _NetcdfFile(io.FileIO):
+    """A file for HDF5, which ends the process if a write fails: `error` keeps the first one."""
+
+    error = None
+
+    def write(self, data):
+        left = memoryview(data)
+        with self._keeping():
+            while left and not self.error:
+                left = left[super().write(left) :]
+        self.seek(len(left), io.SEEK_CUR)
+        return len(data)
+
+    def truncate(self, size=None):
+        with self._keeping():
+            return super().truncate(size)
+
+    @contextmanager
+    def _keeping(self):
+        try:
+            yield
+        except OSError as error:
+            self.error = self.error or error
+
+
 def _write_netcdf(dataset, path):
     dataset = dataset.drop_encoding()
     dataset.attrs = _attributes(dataset.attrs)
@@ -181,9 +209,11 @@ def _write_netcdf(dataset, path):
             encoding[name] = {}
         elif values.dtype.kind in "iu":
             encoding[name] = encoding.get(name, {}) | {"_FillValue": None}
-    with dask.config.set(scheduler="single-threaded"):
+    with dask.config.set(scheduler="single-threaded"), _NetcdfFile(path, "x+") as file:
         chunked = dataset.chunk(_steps(dataset)).assign(loaded)
-        chunked.to_netcdf(path, engine="h5netcdf", encoding=encoding)
+        chunked.to_netcdf(file, engine="h5netcdf", encoding=encoding)
+        if file.error:
+            raise file.error
     return dataset["mmd"].size
 
 

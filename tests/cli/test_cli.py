@@ -439,6 +439,38 @@ def test_plugins_that_draw_load_whatever_backend_jupyter_exports(tmp_path):
     assert found.returncode == 0, found.stderr
 
 
+# Writes a part of the file, and is then ended by the signal.
+ENDED = """
+import os, sys
+from bqlib.cli.main import main
+from bqlib.results import exports
+def write(dataset, path):
+    path.write_text("a part")
+    os.kill(os.getpid(), int(number))
+    path.with_name("went on").touch()
+    return 1
+exports._write_csv, number = write, sys.argv.pop()
+sys.exit(main())
+"""
+
+
+def ended_by(number, tmp_path, *before):
+    words = [*before, sys.executable, "-c", ENDED, "export", "small", tmp_path / "a.csv", number]
+    found = subprocess.run([*map(str, words)], capture_output=True, text=True)
+    assert "Traceback" not in found.stderr
+    return found.returncode, {path.name for path in tmp_path.iterdir() if path.is_file()}
+
+
+@pytest.mark.parametrize("number", [15, 1, 2])  # SIGTERM, SIGHUP, SIGINT
+def test_a_command_that_a_signal_ends_leaves_no_part_of_a_file(results, tmp_path, number):
+    assert ended_by(number, tmp_path) == (128 + number, set())
+
+
+def test_under_nohup_a_command_goes_on(results, tmp_path):
+    code, left = ended_by(1, tmp_path, "nohup")
+    assert code == 0 and left == {"a.csv", "went on"}
+
+
 OPTIMIZED = os.environ | {"PYTHONOPTIMIZE": "2"}  # Python then drops all docstrings
 EVERY_COMMAND = [
     ["validate", "--shelf", SHELF, "sweep.yaml"],

@@ -1,4 +1,6 @@
 import datetime
+import subprocess
+import sys
 
 import numpy as np
 import paper_sweep
@@ -145,6 +147,33 @@ def test_a_file_that_cannot_be_finished_leaves_the_old_one(curves, tmp_path, mon
     with pytest.raises(ZeroDivisionError):
         bqlib.export(curves, path)
     assert path.read_text() == "old" and len(list(tmp_path.iterdir())) == 1
+
+
+# In a process of its own, which HDF5 would end.
+ON_A_FULL_DISK = """
+import resource, sys
+import bqlib
+curves, path, size = bqlib.open_results(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+try:
+    bqlib.export(curves, path, points=True)
+except OSError as error:
+    print(error.filename, error.strerror)
+"""
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".nc"])
+@pytest.mark.parametrize("size", [10, 3000])
+def test_a_full_disk_is_an_error_and_nothing_is_left(folder, tmp_path, suffix, size):
+    path = tmp_path / f"curves{suffix}"
+    done = subprocess.run(
+        [sys.executable, "-c", ON_A_FULL_DISK, folder, path, str(size)],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(str(path)) and "File too large" in done.stdout
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_command_line_exports(folder, tmp_path, capsys):
