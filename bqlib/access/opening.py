@@ -1,6 +1,7 @@
 """Opening results: one experiment, or several as one dataset."""
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import bqlib.access.accessor  # noqa: F401, as it registers .bq
@@ -31,6 +32,8 @@ def open_results(paths):
     ------
     FileNotFoundError
         If there are no curves at a path.
+    TypeError
+        If `paths` are not paths.
     DamagedError
         If a file of the curves is missing or damaged; also when values are read later.
     SchemaError
@@ -53,7 +56,13 @@ def open_results(paths):
     >>> bool((last.sel(algorithm="sbq") < last.sel(algorithm="herding")).all())  # doctest: +SKIP
     True
     """
-    paths = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    paths = [paths] if isinstance(paths, str | os.PathLike) else paths
+    paths = list(paths) if isinstance(paths, Iterable) else [paths]
+    if wrong := [path for path in paths if not isinstance(path, str | os.PathLike)]:
+        raise TypeError(
+            f"{wrong[0]!r:.80} is not a path: give a folder of results, such as "
+            '"results/quick", or a list of them'
+        )
     stores, problems = [], []
     for path in map(Path, paths):
         try:

@@ -4,6 +4,7 @@ import numpy as np
 import xarray as xr
 
 from bqlib.analysis.cells import attrs
+from bqlib.checks import checked_number
 from bqlib.over_seeds import median_interval
 from bqlib.rates import first_n_within
 from bqlib.schema import OK, on_all_dims
@@ -96,11 +97,14 @@ def points_needed(dataset, error, quantity="mmd"):
     ------
     ValueError
         If the error is not above zero.
+    TypeError
+        If it is not a number.
     """
     dataset = on_all_dims(dataset, (quantity, "status"))
+    error = checked_number(error, "error")
     if not error > 0:
         raise ValueError(f"error is {error}; it must be above 0")
-    level = xr.DataArray([float(error)], dims="level")
+    level = xr.DataArray([error], dims="level")
     needed = _first_n(dataset[quantity], level).isel(level=0).where(dataset["status"] == OK)
     return needed.rename("points_needed").assign_attrs(attrs(f"points for {quantity} <= {error:g}"))
 

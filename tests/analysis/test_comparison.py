@@ -93,6 +93,8 @@ def test_points_needed_are_the_first_that_reach_an_error(curves):
     assert np.isinf(comparison.points_needed(curves, 0.05).squeeze().sel(algorithm="slow")).all()
 
 
-def test_an_error_of_zero_is_refused(curves):
-    with pytest.raises(ValueError, match="error is 0; it must be above 0"):
+def test_an_error_of_zero_or_of_words_is_refused(curves):
+    with pytest.raises(ValueError, match="error is 0.0; it must be above 0"):
         comparison.points_needed(curves, 0)
+    with pytest.raises(TypeError, match="error is '0.1'; it must be a number"):
+        comparison.points_needed(curves, "0.1")
