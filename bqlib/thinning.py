@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from functools import partial
 from inspect import signature
@@ -179,6 +180,11 @@ def thin(
     TypeError
         If a column is not of numbers, or the design needs what is not there.
 
+    Warns
+    -----
+    UserWarning
+        If the log density rises away from the middle of the draws, as of scores with a wrong sign.
+
     Notes
     -----
     Without scores, the kernel is :class:`ExponentiatedQuadratic`. For another one, call a rule:
@@ -234,6 +240,7 @@ def thin(
             needed |= {"log_density"} if keywords.get("entropy") != 0 else set()
             needed |= {"hessian"} if keywords.get("laplace", True) else set()
         target = _posterior_of(scores, samples, draws, needed)
+        _warn_of_signs(distinct, target.score(distinct))
         kernel = stein = _stein_kernel_of(target, draws, lengthscale, units)
         if own not in WITHOUT_A_MEAN or weights not in WEIGHTS_WITHOUT_A_MEAN:
             constant = CONSTANT * np.median(stein.diagonal(distinct))
@@ -305,6 +312,19 @@ def _posterior_of(scores: Any, samples: Any, draws: Draws, needed: set[str]) -> 
         if found is not None
     }
     return Unnormalised(dim, **functions)
+
+
+def _warn_of_signs(points: Array, scores: Array) -> None:
+    with np.errstate(over="ignore", invalid="ignore"):
+        products = ((points - points.mean(axis=0)) * scores).sum(axis=1)
+        mean, error = products.mean(), products.std() / np.sqrt(len(products))
+    if mean > 3 * error:
+        warnings.warn(
+            f"the mean of (x - mean of x) . score(x) over the draws is {mean:.3g}; it is "
+            f"{-points.shape[1]} for draws from the posterior: check the sign of the scores, which "
+            "are gradients of the log density, not of minus it",
+            stacklevel=3,
+        )
 
 
 def _units_of(draws: Draws, units: Any) -> Array:

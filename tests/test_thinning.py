@@ -163,6 +163,22 @@ def test_scores_thin_to_the_posterior_and_not_to_the_draws():
     assert (found[None] > 1.8).all() and (np.abs(found[NORMAL.score] - 1) < 0.15).all()
 
 
+@pytest.mark.parametrize("scores", [-SCORES, lambda x: -NORMAL.score(x)])
+def test_scores_of_the_wrong_sign_are_told(scores):
+    with pytest.warns(UserWarning, match=r"score\(x\) over the draws is 2.*check the sign of the"):
+        thin(CHAIN, 5, scores, rng=0)
+
+
+def test_draws_of_something_else_have_no_warning(recwarn):
+    rng = np.random.default_rng(0)
+    narrow, far = (mean + rng.normal(size=(500, 2)) / 10 for mean in ([1.0, -2.0], [30.0, 9.0]))
+    for draws in (narrow, far, narrow[:3], np.vstack([narrow, far])):
+        thin(draws, 2, NORMAL.score, rng=0)
+    modes = GaussianMixture([0.5, 0.5], [[-9.0], [9.0]], [[[1.0]], [[1.0]]])
+    thin(modes.sample(500, rng=0), 2, modes.score, rng=0)
+    assert not recwarn.list
+
+
 def test_weights_lower_the_discrepancy():
     plain = thin(CHAIN, 60, SCORES, rng=0)
     best = thin(CHAIN, 60, SCORES, design=bqlib.sbq, rng=0)
