@@ -73,7 +73,7 @@ def test_a_path_that_is_no_experiment_is_told_what_it_is(gathered, tmp_path):
     with pytest.raises(FileNotFoundError, match="give at least one path"):
         bqlib.open_results([])
     for wrong in (None, 3, ["results/small", None]):
-        with pytest.raises(TypeError, match="(None|3) is not a path: give a folder of results"):
+        with pytest.raises(TypeError, match=r"(None|3) is not a path: give a folder"):
             bqlib.open_results(wrong)
     for path in ("results/small", "results/small/curves.zarr"):
         assert bqlib.open_results(str(tmp_path / path)).sizes["seed"] == 3

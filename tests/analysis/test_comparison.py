@@ -94,7 +94,7 @@ def test_points_needed_are_the_first_that_reach_an_error(curves):
 
 
 def test_an_error_of_zero_or_of_words_is_refused(curves):
-    with pytest.raises(ValueError, match="error is 0.0; it must be above 0"):
+    with pytest.raises(ValueError, match=r"error is 0\.0; it must be above 0"):
         comparison.points_needed(curves, 0)
-    with pytest.raises(TypeError, match="error is '0.1'; it must be a number"):
+    with pytest.raises(TypeError, match=r"error is '0\.1'; it must be a number"):
         comparison.points_needed(curves, "0.1")
