@@ -249,6 +249,16 @@ def test_a_design_that_changes_its_pool_or_leaves_it_is_told():
     assert failures("design", shifting) == [
         "it picks from the pool, and leaves it unchanged: it changes the pool"
     ]
+    for rows in ([*range(1, 17)], [*range(15)], [*range(15), 999], [*range(15), 0.5]):
+
+        def first(target, kernel, n, *, rng, candidates, rows=rows):
+            request = checked_request(target, kernel, n, rng, candidates, None)
+            return Design(request.embedding, request.pool[:n], uniform, rows=rows[:n])
+
+        assert failures("design", first) == [
+            "it picks from the pool, and leaves it unchanged: its rows are not those of its points "
+            "in the pool"
+        ]
     notes = [finding.text for finding in check_plugin("design", registry.find("design", "iid"), {})]
     assert any("(16 points are not from the pool)" in note for note in notes)
 

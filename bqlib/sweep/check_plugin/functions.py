@@ -101,8 +101,12 @@ def _one_point(run):
 def _from_pool(run, target):
     pool = target.sample(200, np.random.default_rng(3))
     copy = pool.copy()
-    points = run(N, np.random.default_rng(0), pool).points
+    design = run(N, np.random.default_rng(0), pool)
+    points, rows = design.points, getattr(design, "rows", None)
     require(np.array_equal(pool, copy), "it changes the pool")
+    if rows is not None:
+        found = pool[rows] if set(rows) <= {*range(len(pool))} else None
+        require(np.array_equal(found, points), "its rows are not those of its points in the pool")
     inside = int((points[:, None, :] == pool).all(axis=2).any(axis=1).sum())
     outside = len(points) - inside
     return f"{outside} points are not from the pool" if outside else ""
