@@ -26,15 +26,28 @@ def write_atomically(path, data):
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
-        with open(temporary, "xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
+        with _errors_of(path, temporary):
+            with open(temporary, "xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        _remove(temporary)
         raise
     _sync(path.parent, os.O_DIRECTORY)  # the rename itself; the folder may be a user's link
+
+
+@contextmanager
+def _errors_of(path, temporary):
+    """Errors of writing `temporary`, with the name that the user knows."""
+    try:
+        yield
+    except OSError as error:
+        own = not error.filename or str(error.filename).startswith(str(temporary))
+        if own and error.errno is not None:  # without a number, the text would be lost
+            error.filename, error.filename2 = str(path), None
+        raise
 
 
 def _sync(path, flags=os.O_NOFOLLOW):
@@ -139,9 +152,9 @@ def remove_unfinished(folder):
 
 def _remove(path):
     """Remove a file, or a folder with all that is in it; nothing happens where it is gone."""
-    if path.is_dir() and not path.is_symlink():
+    if os.path.isdir(path) and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
-    else:
+    elif os.path.lexists(path):  # to both, no is the answer for a name that is too long
         path.unlink(missing_ok=True)
 
 
@@ -161,10 +174,11 @@ def making(path):
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(f".{uuid.uuid4().hex}.{path.name}")
     try:
-        yield new
-        _sync_all(new)
-        os.rename(new, path)  # which replaces no folder that holds anything
-        _sync(path.parent, os.O_DIRECTORY)
+        with _errors_of(path, new):
+            yield new
+            _sync_all(new)
+            os.rename(new, path)  # which replaces no folder that holds anything
+            _sync(path.parent, os.O_DIRECTORY)
     finally:
         _remove(new)
 
@@ -185,21 +199,18 @@ def replacing(path):
     path.parent.mkdir(parents=True, exist_ok=True)
     new, old = (path.with_name(f".{uuid.uuid4().hex}.{path.name}") for _ in range(2))
     try:
-        yield new
-        _sync_all(new)
-        if path.is_dir():  # which no rename replaces
-            os.rename(path, old)
-        try:
-            os.replace(new, path)
-        except BaseException:
-            if old.exists():
-                os.rename(old, path)
-            raise
-        _sync(path.parent, os.O_DIRECTORY)
-    except OSError as error:
-        if error.filename is None:  # of writing, for example on a full disk
-            error.filename = str(path)
-        raise
+        with _errors_of(path, new):
+            yield new
+            _sync_all(new)
+            if path.is_dir():  # which no rename replaces
+                os.rename(path, old)
+            try:
+                os.replace(new, path)
+            except BaseException:
+                if old.exists():
+                    os.rename(old, path)
+                raise
+            _sync(path.parent, os.O_DIRECTORY)
     finally:
         for left in (new, old):
             _remove(left)

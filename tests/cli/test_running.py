@@ -94,9 +94,9 @@ def test_a_killed_run_is_to_be_resumed_and_no_living_one(become, capsys, monkeyp
     Path(".snakemake/locks/0.output.lock").touch()
     assert main(["run"]) == 2
     assert "the last run here was killed: to continue it, give" in capsys.readouterr().err
-    with subprocess.Popen(
-        [sys.executable, "-c", "import time; time.sleep(99)", "snakemake"]
-    ) as run:
+    command = [sys.executable, "-c", "import time; print(flush=True); time.sleep(99)", "snakemake"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as run:
+        run.stdout.readline()  # now its command line is there
         assert main(["resume"]) == 2
         assert "a run is alive here" in capsys.readouterr().err
         assert main(["run", "--unlock"]) == 2

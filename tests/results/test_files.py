@@ -29,6 +29,24 @@ def test_a_failed_write_keeps_what_was_there(tmp_path, monkeypatch):
     assert path.read_bytes() == b"first" and os.listdir(tmp_path) == ["piece"]
 
 
+def test_errors_name_the_file_that_was_asked_for(tmp_path):
+    long = tmp_path / ("a" * 240)  # with what is put before it, no file may have this name
+
+    def replace():
+        with replacing(long) as new:
+            new.touch()
+
+    def make():
+        with making(long) as new:
+            new.mkdir()
+
+    for write in (replace, make, lambda: write_atomically(long, b"")):
+        with pytest.raises(OSError, match="File name too long") as caught:
+            write()
+        assert caught.value.filename == str(long) and caught.value.filename2 is None
+        assert not any(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("folder", [False, True])
 def test_what_is_finished_takes_the_place_of_what_was_there(tmp_path, folder):
     path = tmp_path / "made" / "store"
