@@ -72,6 +72,8 @@ def checked_array(
     `keep_precision`, numbers of a shorter type stay of this type: see :func:`precision_of`. With
     `missing_as_nan`, None and the missing values of tables are NaN.
     """
+    if type(values) is np.ndarray and values.dtype == float:  # most are, and need no more
+        return values
     if values is None:
         raise TypeError(f"{name} must be an array of numbers, not None")
     if np.ma.is_masked(values):
@@ -132,8 +134,9 @@ def checked_points(points: ArrayLike, dim: int | None = None, name: str = "point
             f"{name} have shape {points.shape}; they must have shape (n, {dim or 'd'}), one row "
             "for each point"
         )
-    # Two reductions and no copy; NaN is not between the two.
-    if points.size and not (points.min() >= -LONGEST and points.max() <= LONGEST):
+    # One product takes a quarter of the time of comparing all; of NaN it is NaN.
+    flat = points.ravel(order="K")
+    if not flat @ flat <= LONGEST**2 and not (np.abs(flat) <= LONGEST).all():
         row = int(np.argmin((np.abs(points) <= LONGEST).all(axis=1)))
         shown = np.array2string(points[row], threshold=8)
         if np.isfinite(points[row]).all():
