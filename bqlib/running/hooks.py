@@ -43,6 +43,7 @@ from bqlib.running.internals import (
     UP_TO_DATE,
     cancel_jobs,
     deletes_all,
+    end_timers,
     find_interpreter_with_spaces,
     is_dry_run,
     is_on_top,
@@ -425,6 +426,7 @@ class Run:
         """
         if error and submits_jobs(self._workflow):
             cancel_jobs(self._workflow)
+        end_timers()
         complete = not error and self._has_all_pieces()
         reason = session.stop(self._session, complete) if self._session else ""
         failed = self._tell(error, reason, logs)

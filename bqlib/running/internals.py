@@ -12,6 +12,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from base64 import urlsafe_b64encode
 from collections import Counter
@@ -78,6 +79,18 @@ def is_scheduling(frame):
     while frame and frame.f_code is not JobScheduler.schedule.__code__:
         frame = frame.f_back
     return frame is not None
+
+
+def end_timers():
+    """End the timers of Snakemake's scheduler, for which the end of this process would wait.
+
+    Whenever it starts jobs, it lets a ``threading.Timer`` look for more of them a second later. If
+    that changes, a run ends up to a second later.
+    """
+    for thread in threading.enumerate():
+        function = thread.function if isinstance(thread, threading.Timer) else None
+        if getattr(function, "__module__", None) == JobScheduler.__module__:
+            thread.cancel()
 
 
 def find_interpreter_with_spaces():

@@ -2,16 +2,19 @@
 
 import io
 import logging
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from snakemake.logging import LogEvent
 from snakemake.persistence.file import FilePersistence
+from snakemake.scheduling.job_scheduler import JobScheduler
 
 from bqlib.running import internals
 from bqlib.running.internals import (
     NOTHING_TO_BE_DONE_MSG,
+    end_timers,
     is_dry_run,
     is_suspected,
     may_join_jobs,
@@ -192,3 +195,15 @@ def test_snakemakes_doubt_about_an_output_can_be_removed(tmp_path, monkeypatch):
     trust(path)
     assert not is_suspected(path)
     trust(path)
+
+
+def test_only_the_timers_of_snakemakes_scheduler_end():
+    other = threading.Timer(60, print)
+    other.start()
+    before = set(threading.enumerate())
+    JobScheduler._schedule_reevalutation(SimpleNamespace(_open_jobs=None), 60)
+    [timer] = set(threading.enumerate()) - before
+    end_timers()
+    timer.join(timeout=30)
+    assert (timer.is_alive(), other.is_alive()) == (False, True)
+    other.cancel()
