@@ -317,6 +317,8 @@ class Run:
 
     def start(self):
         """Start the run's process; ends this process where that cannot be."""
+        gc.freeze()
+        gc.enable()  # which `start` has put off
         try:
             self._answer()
             if submits_jobs(self._workflow):

@@ -1,5 +1,6 @@
 """What a run removes of others, and its end by a signal; tests/test_workflow.py runs the rest."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -96,3 +97,10 @@ def test_it_is_told_when_snakemake_hears_of_it_while_the_run_ends(lost, capsys):
         is_set=stopping.is_set, set=lambda: (stopping.set(), lost._end_by_signal())
     )
     check_end(lost, capsys)
+
+
+def test_python_looks_for_cycles_again_when_jobs_start(lost):
+    gc.disable()
+    lost.start()
+    assert gc.isenabled()
+    gc.unfreeze()

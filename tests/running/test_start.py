@@ -14,6 +14,7 @@ from bqlib.running.start import INTERRUPTED
         ("def main(): raise KeyboardInterrupt", INTERRUPTED),
         ("def main(): raise SystemExit(3)", 3),
         ("def main(): pass", 0),
+        ("import gc\ndef main(): raise SystemExit(int(gc.isenabled()))", 0),  # put off
     ],
 )
 def test_an_interrupt_has_no_traceback_and_other_ends_stay(tmp_path, pretender, code):
