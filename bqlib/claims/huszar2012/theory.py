@@ -7,7 +7,7 @@ from bqlib.candidates import Candidates
 from bqlib.claims.evidence import CORRECTED, FAILS, HOLDS, checks_of, claim
 from bqlib.designs.herding import herding
 from bqlib.designs.sbq import decrement, sbq
-from bqlib.discrepancy import mmd, mmd2
+from bqlib.discrepancy import mmd, mmd2, mmd2_of_prefixes
 from bqlib.kernels import ExponentiatedQuadratic, Matern
 from bqlib.posterior import integral, joint_draws
 from bqlib.streams import stream
@@ -75,8 +75,9 @@ def herding_minimises_variance(evidence):
     points = herding(embedding.target, embedding.kernel, n, rng=0, candidates=pool).points
     right = 0
     for m in range(n):
-        equal = np.full(m + 1, 1 / (m + 1))
-        scores = [mmd2(embedding, np.vstack([points[:m], x[None]]), equal) for x in pool]
+        # In each row the weights of the points so far and one candidate.
+        equal = np.hstack([np.ones((len(pool), m)), np.eye(len(pool))]) / (m + 1)
+        scores = mmd2_of_prefixes(embedding, np.vstack([points[:m], pool]), equal)
         right += np.array_equal(pool[np.argmin(scores)], points[m])
     return (
         HOLDS if right == n else FAILS,
