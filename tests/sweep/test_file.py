@@ -11,10 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from project import CONFIG
+from threadpoolctl import threadpool_info, threadpool_limits
 from written_sweep import NORMAL, SWEEP, edited, loaded, problems_of
 
 from bqlib.candidates import Candidates
 from bqlib.sweep import registry
+from bqlib.sweep.build import build_integrand
 from bqlib.sweep.file import json_schema, keys, load
 from bqlib.sweep.words import SweepError
 
@@ -63,6 +65,19 @@ def test_defaults(sweep_folder):
     assert sweep.candidates == Candidates()
     assert sweep.seeds_per_job == 10
     assert sweep.rate_windows == ()
+
+
+def test_what_is_built_to_try_it_has_one_thread(monkeypatch):
+    seen = []
+
+    def build(parameters):
+        seen.extend(pool["num_threads"] for pool in threadpool_info())
+        return build_integrand(parameters)
+
+    monkeypatch.setattr("bqlib.sweep.keys.build_integrand", build)
+    with threadpool_limits(2):
+        load(CONFIG / "config.yaml")
+    assert set(seen) == {1}
 
 
 def test_a_path_is_taken_from_where_the_sweep_is(sweep_folder):
