@@ -70,16 +70,22 @@ class NoAnswerError(Exception):
     """The command cannot answer; the message says why and what to do."""
 
 
-def loaded(sweep, shelf):
-    """The experiment of a sweep file. A ProblemError has the SweepError as its cause."""
-    from bqlib.sweep.file import load  # 1.0 s
-    from bqlib.sweep.words import SweepError  # 0.2 s
-
+def existing(sweep):
+    """The path of a sweep file that is there."""
     sweep = sweep_file(sweep)
     if not sweep.is_file():
         found = [*sorted(Path("config").glob("*.yaml")), *sorted(Path().glob("[!.]*.yaml"))]
         others = f"; sweeps here: {', '.join(map(str, found))}" if found else ""
         raise NoAnswerError(no_file(sweep, "a sweep file") + others)
+    return sweep
+
+
+def loaded(sweep, shelf):
+    """The experiment of a sweep file. A ProblemError has the SweepError as its cause."""
+    from bqlib.sweep.file import load  # 1.0 s
+    from bqlib.sweep.words import SweepError  # 0.2 s
+
+    sweep = existing(sweep)
     try:
         return load(sweep, shelf)
     except SweepError as error:

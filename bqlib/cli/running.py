@@ -13,7 +13,7 @@ from bqlib.cli.command import (
     Command,
     NoAnswerError,
     ProblemError,
-    loaded,
+    existing,
     without,
 )
 from bqlib.results.layout import RESULTS
@@ -26,7 +26,7 @@ SAFE = {"PYTHONSAFEPATH": "1"}
 
 
 def run(sweep, profile, others):
-    """Check a sweep and run it; this process becomes Snakemake."""
+    """Run a sweep; this process becomes Snakemake, see :mod:`bqlib.running.start`."""
     _require_snakemake()
     from bqlib.running import alive  # 20 ms
 
@@ -45,7 +45,7 @@ def run(sweep, profile, others):
     sweep = sweep or default_sweep()
     if sweep == shipped.DEFAULT_SWEEP:
         print(f"No config/config.yaml is here, so this runs the sweep of bqlib: {sweep}")
-    loaded(sweep, None)
+    existing(sweep)
     _become(command)
 
 
