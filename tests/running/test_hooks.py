@@ -99,8 +99,9 @@ def test_it_is_told_when_snakemake_hears_of_it_while_the_run_ends(lost, capsys):
     check_end(lost, capsys)
 
 
-def test_python_looks_for_cycles_again_when_jobs_start(lost):
+def test_python_looks_for_cycles_again_when_jobs_start(lost, capsys):
     gc.disable()
     lost.start()
     assert gc.isenabled()
     gc.unfreeze()
+    check_end(lost, capsys)
