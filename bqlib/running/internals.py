@@ -26,6 +26,7 @@ from snakemake.scheduling.job_scheduler import JobScheduler
 from snakemake.workflow import NOTHING_TO_BE_DONE_MSG
 
 from bqlib.results.layout import PIECE
+from bqlib.running.alive import is_run
 from bqlib.running.progress import CLEAR, may_stand, say
 from bqlib.sweep import shipped
 
@@ -115,7 +116,7 @@ def remove_left_temporary_folders():
     alive = [
         process.info["create_time"]
         for process in psutil.process_iter(["create_time", "cmdline", "environ"])
-        if "snakemake" in str(process.info["cmdline"])
+        if is_run(process.info["cmdline"] or [])
         and all((process.info["environ"] or {}).get(n) == os.environ.get(n) for n in names)
     ]
     oldest = min(alive, default=psutil.Process().create_time())

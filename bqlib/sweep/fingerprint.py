@@ -15,9 +15,9 @@ def fingerprint(*objects, files=()):
     """Digest of the definitions of some functions and classes, and of all that they refer to.
 
     References to functions, classes and constants are followed by name, through all modules of the
-    packages that `objects` come from, but not into other packages. Names in strings and compiled
-    code are not followed. Comments, docstrings and layout do not count, nor does the folder of a
-    file that is a module by itself.
+    packages that `objects` come from, but not into other packages. ``globals`` refers to all names
+    of its module. Names in strings and compiled code are not followed. Comments, docstrings and
+    layout do not count, nor does the folder of a file that is a module by itself.
 
     Parameters
     ----------
@@ -66,6 +66,8 @@ def definitions(*objects):
             todo.append(imports[name])
         elif name not in own:
             todo.extend((other, name) for other in starred)
+            if name == "globals":  # all that the module has, by names that are not there to see
+                todo.extend((module, other) for other in own)
             if "__getattr__" in own:  # the module loads its names on demand
                 found = getattr(import_module(module), name, None)
                 if isinstance(found, type | FunctionType):

@@ -44,6 +44,21 @@ def test_what_a_snakemake_left_just_before_this_one_started_is_removed(tmp_path,
     assert not left.exists() and own.exists() and all(folder.exists() for folder in others)
 
 
+@pytest.mark.parametrize("word", ["snakemake", "bqlib.running.start", "other"])
+def test_what_is_older_than_all_living_snakemakes_is_removed(tmp_path, monkeypatch, word):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    left = tmp_path / "snakemakeabcdefgh"
+    left.mkdir(mode=0o700)  # after this process has started
+    os.utime(left, (0, time.time() - 0.1))
+    command = [sys.executable, "-c", "import time; print(flush=True); time.sleep(99)", word]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        remove_left_temporary_folders()
+        process.kill()
+    assert left.exists() == (word == "other")
+
+
 @pytest.fixture
 def lost(tmp_path, monkeypatch):
     """A run whose process could not go on, with signals as Snakemake's command has them."""

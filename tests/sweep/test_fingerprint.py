@@ -34,7 +34,7 @@ MODULES = {
     "rules": """
         import math
         import sample.inner.deep
-        from sample import lazy, tools
+        from sample import found, lazy, tools
         from sample.starred import *
         from .inner import near
         from sample.tools import TABLE, half as halved
@@ -50,6 +50,7 @@ MODULES = {
             return (
                 halved(x) * tools.double(x) * SCALE * math.pi * len(TABLE.keys())
                 + near(x) + sample.inner.deep.far(x) + starred(x) + lazy(x) + THERE
+                + found.all()
             )
 
         def unrelated(x):
@@ -66,6 +67,13 @@ MODULES = {
 
         def double(x):
             return 2 * x
+    """,
+    "found": """
+        def one():
+            return 1
+
+        def all():
+            return [value() for name, value in globals().items() if name == "one"]
     """,
     "other": "def thing(): pass",
 }
@@ -112,6 +120,7 @@ def digest(tmp_path, monkeypatch):
         ("inner.deep", "+= 3", "+= 4"),
         ("starred", "return x", "return -x"),
         ("late", "return x", "return -x"),  # through a package's __getattr__
+        ("found", "return 1", "return 2"),  # among all that a module has
     ],
 )
 def test_changes_that_matter_change_it(digest, module, old, new):
