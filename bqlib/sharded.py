@@ -20,9 +20,8 @@ from bqlib.candidates import Candidates
 from bqlib.checks import checked_count, checked_rng
 from bqlib.designs.design import Design
 from bqlib.designs.interpolant import Interpolant
-from bqlib.designs.newton import best, stop_reason
-from bqlib.designs.pools import FixedPool, scores
-from bqlib.designs.sbq import decrement
+from bqlib.designs.newton import stop_reason
+from bqlib.designs.screened import ScreenedPool
 from bqlib.embeddings import embed
 from bqlib.pivots import PIVOT_TOLERANCE
 from bqlib.streams import stream
@@ -131,8 +130,9 @@ def sbq(client, target, kernel, n, *, rng, candidates):
 
     Notes
     -----
-    With M candidates on W workers: O((M n + M d) / W) time a step, and 8 M (n + d + 7) / W bytes on
-    each worker. A lost part costs as much as all steps so far.
+    With M candidates on W workers: O((M n + M d) / W) time a step, and 8 M (n + d + 16) / W bytes
+    on each worker, or about half for large n as long as float32 can tell most candidates apart.
+    Float64 decides. A lost part costs as much as all steps so far.
 
     Examples
     --------
@@ -284,9 +284,8 @@ class _Shard:
     def __init__(self, part, blocks):
         self._threads = ThreadpoolController()
         self.embedding = embed(part.kernel, part.target)
-        draws = (_draw_block(part.target, part.candidates, part.seed, b) for b in blocks)
-        self.blocks = [self.block(pool, part.n) for pool in draws]
         self.known = 0
+        self.hold([_draw_block(part.target, part.candidates, part.seed, b) for b in blocks], part.n)
 
     def answer(self, picks, question, *arguments):
         """Learn `picks`, then answer."""
@@ -296,48 +295,49 @@ class _Shard:
                 self.known += 1
             return getattr(self, question)(*arguments)
 
-    def best(self):
-        """The best candidate of all blocks, the first of equals; None where none is of use."""
-        choices = [self.best_of_block(block) for block in self.blocks]
-        choices = [choice for choice in choices if choice is not None]
-        return max(choices, key=lambda choice: choice.score, default=None)
-
 
 class _NewtonShard(_Shard):
-    def block(self, pool, n):
-        return FixedPool(self.embedding.kernel, pool, self.embedding.kernel_mean(pool), n)
-
-    def spent(self):
-        """Whether all candidates are."""
-        blocks = self.blocks
-        return all((block.power <= PIVOT_TOLERANCE * block.heights).all() for block in blocks)
+    def hold(self, pools, n):
+        self.interpolant = Interpolant(self.embedding, n)
+        self.pool = ScreenedPool(self.interpolant, np.concatenate(pools), n, BLOCK)
 
     def learn(self, pick):
-        for block in self.blocks:
-            block.learn(self.known, pick.x, pick.column, pick.residual, pick.power)
+        about = pick.x, pick.column, pick.residual, pick.power
+        self.pool.learn(*about)
+        self.interpolant.add(*about)
 
-    def best_of_block(self, block):
-        score = scores(block, decrement)
-        i = best(score)
-        if i is None:
+    def spent(self):
+        return self.pool.spent()
+
+    def best(self):
+        """The best candidate, the first of equals; None where none is of use."""
+        found = self.pool.best()
+        if found is None:
             return None
-        column = block.basis[: self.known, i].copy()
-        of_pick = (values[i] for values in (block.residual, block.power, block.heights))
-        return _Choice(score[i], block.pool[i], column, *of_pick)
+        few, i, score = found
+        of_pick = few.column(self.interpolant, i), few.residual[i], few.power[i], few.heights[i]
+        return _Choice(score, few.pool[i], *of_pick)
 
 
 class _HerdingShard(_Shard):
-    def block(self, pool, n):
-        return SimpleNamespace(
-            pool=pool,
-            mean=self.embedding.kernel_mean(pool),
-            diagonal=checked_diagonal(self.embedding.kernel, pool),
-            visits=np.zeros(len(pool)),
-        )
+    def hold(self, pools, n):
+        self.blocks = [
+            SimpleNamespace(
+                pool=pool,
+                mean=self.embedding.kernel_mean(pool),
+                diagonal=checked_diagonal(self.embedding.kernel, pool),
+                visits=np.zeros(len(pool)),
+            )
+            for pool in pools
+        ]
 
     def learn(self, pick):
         for block in self.blocks:
             block.visits += checked_gram(self.embedding.kernel, pick.x[None], block.pool)[0]
+
+    def best(self):
+        """The best candidate of all blocks, the first of equals."""
+        return max(map(self.best_of_block, self.blocks), key=lambda choice: choice.score)
 
     def best_of_block(self, block):
         score = block.mean - (block.visits + 0.5 * block.diagonal) / (self.known + 1)

@@ -70,12 +70,16 @@ class FixedPool:
         self.floors = ROUNDING * self.heights
         self.power = self.heights.copy()
         self.basis = np.empty((capacity, len(pool)))
+        self._room = self.basis  # for more candidates than there are
+        self._foresight = None if score is None else Foresight(self, score)
+        self._prepare()
+
+    def _prepare(self) -> None:
         floor = repeat_floor(self.heights)
         # One number for kernels whose height is the same everywhere: it saves a pass a step.
         self._repeat_floor = floor[:1] if np.all(floor == floor[:1]) else floor
         # Room for what a step works out: new arrays would cost it twice the time in a large pool.
-        self._product, self._size = np.empty((2, len(pool)))
-        self._foresight = None if score is None else Foresight(self, score)
+        self._product, self._size = np.empty((2, len(self.pool)))
 
     def look(self, interpolant: Interpolant) -> None:
         pass
@@ -107,6 +111,28 @@ class FixedPool:
 
     def column(self, interpolant: Interpolant, i: int) -> Array:
         return self.basis[: interpolant.rank, i].copy()
+
+    def catch_up(self, interpolant: Interpolant) -> None:
+        """Take in all picks of an interpolant, of which these candidates repeat none."""
+        for start in range(0, len(self.pool), BLOCK):
+            own = slice(start, start + BLOCK)
+            columns = interpolant.columns(self.pool[own])
+            self.basis[: interpolant.rank, own] = columns
+            self.residual[own] -= interpolant.projections @ columns
+            self.power[own] -= np.square(columns, out=columns).sum(axis=0)
+
+    def join(self, other: FixedPool, rank: int) -> None:
+        """Take in the candidates of another pool, which has the same `rank` picks."""
+        size, end = len(self.pool), len(self.pool) + len(other.pool)
+        if end > self._room.shape[1]:
+            room = np.empty((len(self._room), end + size // 2))
+            room[:rank, :size] = self.basis[:rank]
+            self._room = room
+        self.basis = self._room[:, :end]
+        self.basis[:rank, size:] = other.basis[:rank]
+        for name in ("pool", "residual", "power", "heights", "floors"):
+            setattr(self, name, np.concatenate([getattr(self, name), getattr(other, name)]))
+        self._prepare()
 
     def part(self, few: Indices, rank: int, more: int) -> FixedPool:
         """Some of the candidates after `rank` picks, with room for more."""
