@@ -1,9 +1,9 @@
 """Seconds, milliseconds a step and memory of designs over a pool shared out over Dask workers.
 
-    python benchmarks/sharded_pool.py            up to 10 million candidates, 9 GB on two workers
+    python benchmarks/sharded_pool.py            up to 10 million candidates, 5 GB on two workers
     python benchmarks/sharded_pool.py 1e6        up to so many
 
-The largest pool must take at most 90 s and 12 GB on two workers. A step must take what its share of
+The largest pool must take at most 90 s and 6 GB on two workers. A step must take what its share of
 the candidates costs, plus at most 10 ms.
 """
 
