@@ -2,7 +2,7 @@
 
 Each worker draws its own part of the pool and keeps it, with everything that is carried from step
 to step. A step sends the last pick to all workers and returns the best candidate of each. The pool
-consists of blocks, each with its own random stream. So the points do not depend on the number of
+consists of blocks, each with its own random stream. So it does not depend on the number of
 workers, and a part that is lost with its worker is recomputed from the seed and the picks so far.
 """
 
@@ -93,7 +93,8 @@ def _block_count(candidates):
 def sbq(client, target, kernel, n, *, rng, candidates):
     """Sequential Bayesian quadrature over a pool that is divided among workers.
 
-    The points are those of :func:`bqlib.sbq` over ``draw_pool(target, candidates, rng)``.
+    The points are those of :func:`bqlib.sbq` over ``draw_pool(target, candidates, rng)``, unless
+    candidates are equally good up to rounding: then any of these may be picked.
 
     Parameters
     ----------
@@ -302,9 +303,8 @@ class _NewtonShard(_Shard):
         self.pool = ScreenedPool(self.interpolant, np.concatenate(pools), n, BLOCK)
 
     def learn(self, pick):
-        about = pick.x, pick.column, pick.residual, pick.power
-        self.pool.learn(*about)
-        self.interpolant.add(*about)
+        for learn in (self.pool.learn, self.interpolant.add):
+            learn(pick.x, pick.column, pick.residual, pick.power)
 
     def spent(self):
         return self.pool.spent()

@@ -318,11 +318,13 @@ def _warn_of_signs(points: Array, scores: Array) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
         products = ((points - points.mean(axis=0)) * scores).sum(axis=1)
         mean, error = products.mean(), products.std() / np.sqrt(len(products))
-    if mean > 3 * error:
+    rising = np.mean(products > 0)
+    if mean > 3 * error or rising > 0.9:  # the mean of heavy tails says little
         warnings.warn(
-            f"the mean of (x - mean of x) . score(x) over the draws is {mean:.3g}; it is "
-            f"{-points.shape[1]} for draws from the posterior: check the sign of the scores, which "
-            "are gradients of the log density, not of minus it",
+            f"over the draws, (x - mean of x) . score(x) has mean {mean:.3g} and is above zero at "
+            f"{rising:.0%} of them; for draws from the posterior its mean is {-points.shape[1]}. "
+            "Check the sign of the scores, which are gradients of the log density, not of minus "
+            "it. If it is right, the draws lie between modes of the posterior",
             stacklevel=3,
         )
 

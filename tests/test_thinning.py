@@ -165,8 +165,14 @@ def test_scores_thin_to_the_posterior_and_not_to_the_draws():
 
 @pytest.mark.parametrize("scores", [-SCORES, lambda x: -NORMAL.score(x)])
 def test_scores_of_the_wrong_sign_are_told(scores):
-    with pytest.warns(UserWarning, match=r"score\(x\) over the draws is 2.*check the sign of the"):
+    with pytest.warns(UserWarning, match=r"has mean 2\.\d+ and.* -2\. Check the sign of"):
         thin(CHAIN, 5, scores, rng=0)
+
+
+def test_log_densities_that_rise_to_both_ends_are_told():
+    draws = np.random.default_rng(0).beta(0.5, 0.5, size=(2000, 1))
+    with pytest.warns(UserWarning, match="above zero at 100% of them"):
+        thin(draws, 5, -0.5 / draws + 0.5 / (1 - draws), rng=0)
 
 
 def test_draws_of_something_else_have_no_warning(recwarn):

@@ -30,7 +30,7 @@ from bqlib.results.layout import (
     path_of_timing,
     results_of,
 )
-from bqlib.results.retry import advice, delete, may_pass, outdated, set_aside
+from bqlib.results.retry import FAIL_AGAIN, delete, may_pass, outdated, set_aside
 from bqlib.results.text import aligned
 from bqlib.running.errors import RunError
 
@@ -69,9 +69,10 @@ def status(results, as_json):
                 "begun, or each of its jobs does its own work; for counts: bqlib plan SWEEP"
             )
         if found is None:
-            silent = (
-                f"{results}: its run left no status; to see what is there: bqlib show {results}"
-            )
+            gathered = head(Layout(folder).curves).exists()
+            todo = f"to see what is there: bqlib show {results}"
+            todo = todo if gathered else "to finish it, run the sweep again"
+            silent = f"{results}: its run left no status; {todo}"
             raise NoAnswerError(silent if has_results(folder) else no_results(results))
     except RunError as error:
         raise NoAnswerError(error) from None
@@ -195,8 +196,8 @@ def retry(results, damaged, sweep, shelf):
     failures = counted(len(failed), "failed trial")
     print(f"{failures}; {files if deleted else 'nothing to delete'}")
     certain = [reason for _, _, reason in failed if not may_pass(reason)]
-    for sentence in advice(certain, results):
-        print(sentence)
+    if certain:
+        print(f"{len(certain)} of {len(failed)} {FAIL_AGAIN}")
 
 
 def claims(results, as_json):

@@ -32,6 +32,7 @@ from bqlib.schema import (
 )
 
 MOST_SIZES = 12  # columns of a table of medians
+NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?", re.ASCII)  # in a reason
 
 
 def summary(results):
@@ -127,7 +128,7 @@ def _reasons(labels, chosen, reason):
     for i, cell in enumerate(labels):
         groups = defaultdict(list)
         for seed in np.flatnonzero(chosen[i]):
-            groups[re.sub(r"\d+", "#", reason[i, seed])].append(int(seed))
+            groups[NUMBER.sub("#", reason[i, seed])].append(int(seed))
         rows += [
             cell | {"trials": len(seeds), "seeds": ranges(seeds), "reason": _span(reason[i, seeds])}
             for seeds in groups.values()
@@ -143,13 +144,15 @@ def _span(reasons):
     >>> from bqlib.report.summary import _span
     >>> _span(["ends at n = 9: a", "ends at n = 12: a", "ends at n = 10: a"])
     'ends at n = 9 to 12: a'
+    >>> _span(["broke at -1.667", "broke at -3.012"])
+    'broke at -3.012 to -1.667'
     >>> _span(["no room", "no room"])
     'no room'
     """
-    numbers = [[int(number) for number in re.findall(r"\d+", text)] for text in reasons]
-    spans = (sorted(set(column)) for column in zip(*numbers, strict=True))
-    words = (f"{span[0]} to {span[-1]}" if len(span) > 1 else None for span in spans)
-    return re.sub(r"\d+", lambda found: next(words) or found[0], reasons[0])
+    numbers = [NUMBER.findall(text) for text in reasons]
+    spans = (sorted(set(column), key=float) for column in zip(*numbers, strict=True))
+    words = (f"{span[0]} to {span[-1]}" if len(span) > 1 else span[0] for span in spans)
+    return NUMBER.sub(lambda _: next(words), reasons[0])
 
 
 def _medians(curves, labels, ran):

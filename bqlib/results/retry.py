@@ -22,6 +22,10 @@ from bqlib.results.timings import digest_of, read_timing
 
 # How the reasons of failures begin that may not come again.
 OUT_OF_MEMORY, WORKER_DIED = "out of memory", "the worker died"
+FAIL_AGAIN = (
+    "failed trials ended with an error of their own: they fail again as long as sweep, code and "
+    "what they use are the same"
+)
 
 
 def may_pass(reason):
@@ -61,10 +65,8 @@ def advice(reasons, results):
         )
     if certain:
         told.append(
-            f"{certain} of {len(reasons)} failed trials ended with an error of their own: they "
-            "fail again as long as sweep, code and what they use are the same. Change the sweep or "
-            "the code, then give the same command again; if the cause was outside of them: bqlib "
-            f"retry {results} first"
+            f"{certain} of {len(reasons)} {FAIL_AGAIN}. Change the sweep or the code, then give "
+            f"the same command again; if the cause was outside of them: bqlib retry {results} first"
         )
     return told
 

@@ -10,7 +10,7 @@ import pytest
 
 from bqlib.cli.command import NO_ANSWER, PROBLEM
 from bqlib.cli.main import main
-from bqlib.results.layout import Layout
+from bqlib.results.layout import Layout, head
 from bqlib.running.status import Status, as_json
 
 HOLDER = """
@@ -90,6 +90,10 @@ def test_folders_without_a_status(tmp_path, capsys):
     code, _, why = answer(str(tmp_path), capsys)
     assert code == NO_ANSWER and "no results are there yet" in why
     Layout(tmp_path).pieces.mkdir()
+    code, _, why = answer(str(tmp_path), capsys)
+    assert code == NO_ANSWER and "left no status; to finish it, run the sweep again" in why
+    Layout(tmp_path).curves.mkdir()
+    head(Layout(tmp_path).curves).touch()
     code, _, why = answer(str(tmp_path), capsys)
     assert code == NO_ANSWER and f"bqlib show {tmp_path}" in why
     file = tmp_path / "file"
